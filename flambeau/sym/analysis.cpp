@@ -1,0 +1,255 @@
+// Questions about expressions: rewriting, values, bounds.
+#include <algorithm>
+
+#include "flambeau/base/error.h"
+#include "flambeau/sym/expr.h"
+
+namespace fl::sym {
+namespace {
+
+using Map = std::function<std::optional<Expr>(const Expr&)>;
+
+Expr rebuild(const Expr& e, const Map& map, Ranges ranges) {
+  switch (e.kind()) {
+    case Kind::Const:
+      return e;
+    case Kind::Symbol: {
+      auto r = map(e);
+      return r ? *r : e;
+    }
+    default:
+      break;
+  }
+  if (auto r = map(e)) return *r;
+  std::vector<Expr> args;
+  for (const Expr& a : e.args()) args.push_back(rebuild(a, map, ranges));
+  switch (e.kind()) {
+    case Kind::Add: {
+      Expr out(0);
+      for (const Expr& a : args) out += a;
+      return out;
+    }
+    case Kind::Mul: {
+      Expr out(1);
+      for (const Expr& a : args) out *= a;
+      return out;
+    }
+    case Kind::FloorDiv:
+      return floordiv(args[0], args[1], ranges);
+    case Kind::Mod:
+      return mod(args[0], args[1], ranges);
+    case Kind::Min:
+      return min(args[0], args[1]);
+    default:
+      return max(args[0], args[1]);
+  }
+}
+
+void collect(const Expr& e, std::vector<Expr>& out) {
+  if (e.is_symbol()) {
+    if (std::find(out.begin(), out.end(), e) == out.end()) out.push_back(e);
+  } else if (!e.is_const()) {
+    for (const Expr& a : e.args()) collect(a, out);
+  }
+}
+
+std::span<const Expr> summands(const Expr& e) {
+  if (e.kind() == Kind::Add) return e.args();
+  return {&e, 1};
+}
+std::span<const Expr> factors(const Expr& e) {
+  if (e.kind() == Kind::Mul) return e.args();
+  return {&e, 1};
+}
+
+// The first atom that is neither constant nor symbol, with the side of its bound that makes the term
+// smallest.
+std::optional<Expr> find_atom(const Expr& e) {
+  for (const Expr& t : summands(e))
+    for (const Expr& f : factors(t))
+      if (!f.is_const() && !f.is_symbol()) return f;
+  return std::nullopt;
+}
+
+bool nonnegative(const Expr& e, Ranges ranges, int depth);
+
+// e with the atom replaced by a bound of it that can only make e smaller; nothing if no such bound is known.
+std::optional<Expr> lower_by_atom(const Expr& e, const Expr& atom, Ranges ranges, int depth) {
+  // e == c * atom + r, treating the atom as a symbol.
+  const Expr stand_in = Expr::symbol("$atom");
+  Expr swapped =
+      substitute(e, [&](const Expr& x) { return x == atom ? std::optional(stand_in) : std::nullopt; });
+  auto affine = affine_in(swapped, stand_in);
+  if (!affine) return std::nullopt;
+  auto& [c, r] = *affine;
+  const bool positive = nonnegative(c, ranges, depth + 1);
+  if (!positive && !nonnegative(-c, ranges, depth + 1)) return std::nullopt;
+  const Expr &x = atom.args()[0], &y = atom.args()[1];
+  switch (atom.kind()) {
+    case Kind::Mod:
+      if (!nonnegative(y - 1, ranges, depth + 1)) return std::nullopt;
+      return positive ? r : r + c * (y - 1);
+    case Kind::FloorDiv:
+      if (!nonnegative(y - 1, ranges, depth + 1)) return std::nullopt;
+      // y * (x // y) lies in [x - y + 1, x]; with x >= 0 the quotient itself is in [0, x].
+      if (!positive) {
+        if (auto k = exact_divide(c, y)) return r + *k * x;
+        return nonnegative(x, ranges, depth + 1) ? std::optional(r + c * x) : std::nullopt;
+      }
+      if (auto k = exact_divide(c, y)) return r + *k * (x - y + 1);
+      return nonnegative(x, ranges, depth + 1) ? std::optional(r) : std::nullopt;
+    case Kind::Max:
+      if (positive) return nonnegative(r + c * x, ranges, depth + 1) ? r + c * x : r + c * y;
+      return std::nullopt;
+    case Kind::Min:
+      if (!positive) return nonnegative(r + c * x, ranges, depth + 1) ? r + c * x : r + c * y;
+      if (nonnegative(r + c * x, ranges, depth + 1) && nonnegative(r + c * y, ranges, depth + 1))
+        return Expr(0);
+      return std::nullopt;
+    default:
+      return std::nullopt;
+  }
+}
+
+bool nonnegative(const Expr& e, Ranges ranges, int depth) {
+  if (e.is_const()) return e.value() >= 0;
+  if (depth > 12) return false;
+  if (auto atom = find_atom(e)) {
+    auto lower = lower_by_atom(e, *atom, ranges, depth);
+    return lower && nonnegative(*lower, ranges, depth + 1);
+  }
+  // Loop variables: put in the end of the range that makes e smallest.
+  for (const Range& range : ranges) {
+    if (!depends_on(e, range.variable)) continue;
+    auto affine = affine_in(e, range.variable);
+    if (!affine) return false;
+    auto& [c, r] = *affine;
+    if (nonnegative(c, ranges, depth + 1)) return nonnegative(r, ranges, depth + 1);
+    if (nonnegative(-c, ranges, depth + 1)) return nonnegative(r + c * (range.size - 1), ranges, depth + 1);
+    return false;
+  }
+  // Only symbols are left: with s = lower + t, t >= 0, all coefficients must be >= 0.
+  Expr shifted = substitute(e, [](const Expr& s) -> std::optional<Expr> {
+    if (!s.is_symbol() || s.lower() == 0) return std::nullopt;
+    return Expr::symbol(s.name() + "'", 0) + Expr(s.lower());
+  });
+  for (const Expr& t : summands(shifted)) {
+    const Expr& head = factors(t)[0];
+    if (head.is_const() && head.value() < 0) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Expr simplify(const Expr& e, Ranges ranges) {
+  return rebuild(
+      e, [](const Expr&) { return std::optional<Expr>(); }, ranges);
+}
+
+Expr substitute(const Expr& e, const Map& map) { return rebuild(e, map, {}); }
+
+int64_t evaluate(const Expr& e, const std::function<int64_t(const Expr&)>& lookup) {
+  switch (e.kind()) {
+    case Kind::Const:
+      return e.value();
+    case Kind::Symbol:
+      return lookup(e);
+    case Kind::Add: {
+      int64_t out = 0;
+      for (const Expr& a : e.args()) out += evaluate(a, lookup);
+      return out;
+    }
+    case Kind::Mul: {
+      int64_t out = 1;
+      for (const Expr& a : e.args()) out *= evaluate(a, lookup);
+      return out;
+    }
+    default:
+      break;
+  }
+  const int64_t x = evaluate(e.args()[0], lookup), y = evaluate(e.args()[1], lookup);
+  switch (e.kind()) {
+    case Kind::FloorDiv:
+      return floordiv(Expr(x), Expr(y)).value();
+    case Kind::Mod:
+      return mod(Expr(x), Expr(y)).value();
+    case Kind::Min:
+      return std::min(x, y);
+    default:
+      return std::max(x, y);
+  }
+}
+
+std::vector<Expr> symbols_of(const Expr& e) {
+  std::vector<Expr> out;
+  collect(e, out);
+  return out;
+}
+
+bool depends_on(const Expr& e, const Expr& symbol) {
+  if (e.is_symbol()) return e == symbol;
+  if (e.is_const()) return false;
+  return std::any_of(e.args().begin(), e.args().end(), [&](const Expr& a) { return depends_on(a, symbol); });
+}
+
+std::optional<std::pair<Expr, Expr>> affine_in(const Expr& e, const Expr& variable) {
+  Expr coefficient(0), rest(0);
+  for (const Expr& t : summands(e)) {
+    if (!depends_on(t, variable)) {
+      rest += t;
+      continue;
+    }
+    Expr others(1);
+    int count = 0;
+    for (const Expr& f : factors(t)) {
+      if (f == variable)
+        ++count;
+      else if (depends_on(f, variable))
+        return std::nullopt;
+      else
+        others *= f;
+    }
+    if (count != 1) return std::nullopt;
+    coefficient += others;
+  }
+  return std::pair(coefficient, rest);
+}
+
+std::optional<Expr> exact_divide(const Expr& e, const Expr& divisor) {
+  if (divisor.is_const(0)) return std::nullopt;
+  if (e == divisor) return Expr(1);
+  Expr out(0);
+  for (const Expr& t : summands(e)) {
+    Expr q = floordiv(t, divisor);
+    if (!(q * divisor == t)) return std::nullopt;
+    out += q;
+  }
+  return out;
+}
+
+bool known_nonnegative(const Expr& e, Ranges ranges) { return nonnegative(e, ranges, 0); }
+
+std::optional<bool> decide(Relation r, const Expr& lhs, const Expr& rhs, Ranges ranges) {
+  const Expr d = rhs - lhs;
+  switch (r) {
+    case Relation::Eq:
+      if (d.is_const()) return d.value() == 0;
+      if (known_nonnegative(d - 1, ranges) || known_nonnegative(-d - 1, ranges)) return false;
+      return std::nullopt;
+    case Relation::Ne: {
+      auto eq = decide(Relation::Eq, lhs, rhs, ranges);
+      return eq ? std::optional(!*eq) : std::nullopt;
+    }
+    case Relation::Lt:
+      if (known_nonnegative(d - 1, ranges)) return true;
+      if (known_nonnegative(-d, ranges)) return false;
+      return std::nullopt;
+    default:
+      if (known_nonnegative(d, ranges)) return true;
+      if (known_nonnegative(-d - 1, ranges)) return false;
+      return std::nullopt;
+  }
+}
+
+}  // namespace fl::sym

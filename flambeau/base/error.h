@@ -40,18 +40,18 @@ FL_ERROR_TYPE(InternalError, Error)
 }  // namespace fl
 
 /// FL_CHECK(condition, ErrorType, format, values...): what was expected, what came, what to do.
-#define FL_CHECK(condition, Type, ...)                             \
-  do {                                                             \
-    if (!(condition)) [[unlikely]]                                 \
-      throw ::fl::Type(::fmt::format(__VA_ARGS__));                \
+#define FL_CHECK(condition, Type, ...)              \
+  do {                                              \
+    if (!(condition)) [[unlikely]]                  \
+      throw ::fl::Type(::fmt::format(__VA_ARGS__)); \
   } while (0)
 
 #define FL_RAISE(Type, ...) throw ::fl::Type(::fmt::format(__VA_ARGS__))
 
 /// A condition that only a mistake in this library can break.
-#define FL_ASSERT(condition, ...)                                                                            \
-  do {                                                                                                       \
-    if (!(condition)) [[unlikely]]                                                                           \
-      throw ::fl::InternalError(::fmt::format("{}:{}: internal check '{}' failed. {}", __FILE__, __LINE__,   \
-                                              #condition, ::fmt::format("" __VA_ARGS__)));                   \
+#define FL_ASSERT(condition, ...)                                                                          \
+  do {                                                                                                     \
+    if (!(condition)) [[unlikely]]                                                                         \
+      throw ::fl::InternalError(::fmt::format("{}:{}: internal check '{}' failed. {}", __FILE__, __LINE__, \
+                                              #condition, ::fmt::format("" __VA_ARGS__)));                 \
   } while (0)

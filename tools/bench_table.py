@@ -1,0 +1,123 @@
+"""Runs the benchmarks, beside PyTorch's where there is one, and prints a table with ratios.
+
+Usage: bench_table.py [--build build] [--peer PYTHON] [--rounds 3] [--json FILE] [NAME...]
+
+A benchmark program prints lines {"name", "eager_ms", "compile_ms", "first_s"} (null: not measured) and takes as arguments the names
+to run, where it has them; none for all. The library's programs are the executables in BUILD/benchmarks; PyTorch's are benchmarks/peer/*.py except measure.py. Each round runs every
+program once, the two sides in turn; the table holds the medians over the rounds. OMP_NUM_THREADS is the number of processors if it is not set.
+"""
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+FIELDS = ("eager_ms", "compile_ms", "first_s")
+# What to reach: ours (the better of eager and compiled) over PyTorch's torch.compile ("compile") or the better one of its two ("better");
+# or a time of ours alone, in ms ("ms"). "first": seconds of the first compiled call.
+GOALS = {
+    "pointwise_chain": {"compile": 0.5},
+    "layernorm_residual": {"better": 0.8},
+    "softmax": {"better": 0.8},
+    "col_sum": {"better": 0.8},
+    "matmul_bias_gelu": {"better": 0.8},
+    "gpt_small_train": {"better": 0.75, "first": 0.5},
+    "resnet18_train": {"better": 0.85, "first": 1.0},
+    "compiled_call": {"ms": 0.5e-3},
+    "eager_add": {"ms": 0.4e-3},
+}
+
+
+def programs(build, peer):
+    """[(side, command)] of one round: programs with the same stem of both sides run one after the other."""
+    ours = {path.name: [str(path)] for path in sorted((build / "benchmarks").glob("*"))
+            if path.is_file() and os.access(path, os.X_OK)}
+    theirs = {path.stem: [peer, str(path)] for path in sorted((ROOT / "benchmarks/peer").glob("*.py"))
+              if peer and path.stem != "measure"}
+    order = sorted(ours.keys() | theirs.keys())
+    return [(side, table[stem]) for stem in order for side, table in (("ours", ours), ("peer", theirs)) if stem in table]
+
+
+def run(command, names):
+    """The JSON lines that a program prints, as dictionaries."""
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    environment.setdefault("OMP_NUM_THREADS", str(len(os.sched_getaffinity(0))))
+    print(f"bench: {' '.join(command)}", file=sys.stderr, flush=True)
+    done = subprocess.run([*command, *names], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if done.returncode:
+        print(f"bench: {command[-1]} failed with status {done.returncode}:\n{done.stderr[-2000:]}", file=sys.stderr)
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+
+def medians(lines):
+    """{name: {field: median or None}} of all lines of one side."""
+    table = {}
+    for line in lines:
+        table.setdefault(line["name"], []).append(line)
+
+    def median(entries, field):
+        values = [entry[field] for entry in entries if entry.get(field) is not None]
+        return statistics.median(values) if values else None
+    return {name: {field: median(entries, field) for field in FIELDS} for name, entries in table.items()}
+
+
+def smallest(entry, *fields):
+    return min((entry[field] for field in fields if entry and entry[field] is not None), default=None)
+
+
+def verdict(name, ours, peer):
+    """(text of the ratio, text of the goal) of one row."""
+    best, goal = smallest(ours, "eager_ms", "compile_ms"), GOALS.get(name, {})
+    base = smallest(peer, "compile_ms") if "compile" in goal else smallest(peer, "eager_ms", "compile_ms")
+    ratio = best / base if best and base else None
+    checks = []
+    for kind, limit in goal.items():
+        value = {"ms": best, "first": ours and ours["first_s"]}.get(kind, ratio)
+        text = {"ms": f"{1e3 * limit:g} us", "first": f"first {limit:g} s"}.get(kind, f"{limit:g} of {kind}")
+        checks.append(f"{text}: {'not measured' if value is None else 'reached' if value <= limit else 'MISSED'}")
+    return ("" if ratio is None else f"{ratio:.2f}"), ", ".join(checks)
+
+
+def shown(value):
+    """Milliseconds or seconds with three significant digits."""
+    return "" if value is None else f"{value:.3g}" if value < 100 else f"{value:.0f}"
+
+
+def table_rows(ours, peer):
+    header = ["benchmark", "torch eager ms", "torch.compile ms", "torch first s", "eager ms", "compiled ms", "first s", "ratio", "goal"]
+    rows = [header]
+    names = [*GOALS, *sorted((ours.keys() | peer.keys()) - GOALS.keys())]
+    for name in names:
+        if name in ours or name in peer:
+            figures = [shown(side.get(name, {}).get(field)) for side in (peer, ours) for field in FIELDS]
+            rows.append([name, *figures, *verdict(name, ours.get(name), peer.get(name))])
+    return rows
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    parser.add_argument("--peer", help="a Python with PyTorch")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", type=pathlib.Path, help="write all lines here as well")
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_args()
+    lines = {"ours": [], "peer": []}
+    for _ in range(options.rounds):
+        for side, command in programs(options.build, options.peer):
+            lines[side] += run(command, options.names)
+    if options.json:
+        options.json.write_text(json.dumps(lines, indent=1) + "\n")
+    if not options.peer:
+        print("bench: no PyTorch to compare with: make peer installs one, PEER_PYTHON=... names one", file=sys.stderr)
+    rows = table_rows(medians(lines["ours"]), medians(lines["peer"]))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in [rows[0], ["-" * width for width in widths], *rows[1:]]:
+        print("| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths)) + " |")
+
+
+if __name__ == "__main__":
+    main()

@@ -2,9 +2,10 @@
 
 Usage: bench_table.py [--build build] [--peer PYTHON] [--rounds 3] [--json FILE] [NAME...]
 
-A benchmark program prints lines {"name", "eager_ms", "compile_ms", "first_s"} (null: not measured) and takes as arguments the names
-to run, where it has them; none for all. The library's programs are the executables in BUILD/benchmarks; PyTorch's are benchmarks/peer/*.py except measure.py. Each round runs every
-program once, the two sides in turn; the table holds the medians over the rounds. OMP_NUM_THREADS is the number of processors if it is not set.
+A benchmark program prints lines {"name", "eager_ms", "compile_ms", "first_s"} (null: not measured). Its arguments are
+names; it runs those that it has, or all without arguments. The library's programs are the executables in
+BUILD/benchmarks; PyTorch's are benchmarks/peer/*.py except measure.py. Each round runs every program once, the two
+sides in turn; the table holds the medians over the rounds. OMP_NUM_THREADS is the number of processors if not set.
 """
 import argparse
 import json

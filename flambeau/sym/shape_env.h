@@ -1,0 +1,60 @@
+// What one trace knows about its symbolic sizes: example values, guards, equalities.
+#pragma once
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "flambeau/sym/sym_int.h"
+
+namespace fl::sym {
+
+/// lhs relation rhs, that a call has to satisfy for the traced graph to be right.
+struct Guard {
+  Relation relation;
+  Expr lhs, rhs;
+  bool expected = true;
+  std::string str() const;
+};
+
+class ShapeEnv {
+ public:
+  /// A new symbol s0, s1, ... of lower bound 2 with an example value of 2 or more. 0 and 1 are never symbols.
+  Expr create_symbol(int64_t hint);
+  /// A new symbol u0, u1, ... >= 0 whose value is known only when the program runs. Branching on it raises.
+  Expr create_unbacked();
+  /// A new symbol >= 0 whose value is given at each call but that no guard may mention (a random offset,
+  /// say).
+  Expr create_opaque(std::string_view prefix);
+
+  bool evaluate(Relation r, const Expr& lhs, const Expr& rhs);
+  /// The value for the examples, recorded as a guard.
+  int64_t specialize(const Expr& e);
+  /// The value for the examples, without a guard; nothing if it depends on an unbacked symbol.
+  std::optional<int64_t> hint(const Expr& e) const;
+  /// e with equalities that guards established put in.
+  Expr simplify(const Expr& e) const;
+  const std::vector<Guard>& guards() const { return guards_; }
+
+  /// The environment of the trace that runs on this thread; null outside.
+  static ShapeEnv* active();
+  /// Makes an environment active for a scope.
+  class Scope {
+   public:
+    explicit Scope(ShapeEnv* env);
+    ~Scope();
+    Scope(const Scope&) = delete;
+
+   private:
+    ShapeEnv* previous_;
+  };
+
+ private:
+  void learn_equal(const Expr& a, const Expr& b);
+  std::unordered_map<Expr, int64_t> hints_;
+  std::unordered_map<Expr, Expr> replacements_;
+  std::vector<Guard> guards_;
+  int symbols_ = 0, unbacked_ = 0, opaque_ = 0;
+};
+
+}  // namespace fl::sym

@@ -1,0 +1,62 @@
+#include "flambeau/sym/sym_int.h"
+
+#include "flambeau/base/error.h"
+#include "flambeau/sym/shape_env.h"
+
+namespace fl {
+
+SymInt::SymInt(const sym::Expr& e) {
+  if (e.is_const()) {
+    data_ = e.value();
+  } else {
+    data_ = static_cast<int64_t>(reinterpret_cast<uint64_t>(e.node()) | (uint64_t{1} << 63));
+  }
+}
+
+sym::Expr SymInt::expr() const {
+  if (!is_symbolic()) return sym::Expr(data_);
+  const uint64_t bits = static_cast<uint64_t>(data_) & ~(uint64_t{1} << 63);
+  return sym::Expr(reinterpret_cast<const sym::detail::Node*>(bits));
+}
+
+std::string SymInt::str() const { return is_symbolic() ? expr().str() : std::to_string(data_); }
+
+int64_t SymInt::expect_int() const {
+  FL_CHECK(!is_symbolic(), UnsupportedError, "expected a number here, got the symbolic size {}", str());
+  return data_;
+}
+
+int64_t SymInt::guard_slow() const {
+  auto* env = sym::ShapeEnv::active();
+  FL_CHECK(env, UnsupportedError, "the value of the symbolic size {} is needed outside of its trace", str());
+  return env->specialize(expr());
+}
+
+SymInt SymInt::add_slow(SymInt a, SymInt b) { return a.expr() + b.expr(); }
+SymInt SymInt::sub_slow(SymInt a, SymInt b) { return a.expr() - b.expr(); }
+SymInt SymInt::mul_slow(SymInt a, SymInt b) { return a.expr() * b.expr(); }
+SymInt operator/(SymInt a, SymInt b) { return sym::floordiv(a.expr(), b.expr()); }
+SymInt operator%(SymInt a, SymInt b) { return sym::mod(a.expr(), b.expr()); }
+
+bool SymInt::compare(sym::Relation r, SymInt a, SymInt b) {
+  if (auto known = sym::decide(r, a.expr(), b.expr())) return *known;
+  auto* env = sym::ShapeEnv::active();
+  FL_CHECK(env, UnsupportedError, "the symbolic sizes {} and {} are compared outside of their trace", a.str(),
+           b.str());
+  return env->evaluate(r, a.expr(), b.expr());
+}
+
+SymInt min(SymInt a, SymInt b) { return sym::min(a.expr(), b.expr()); }
+SymInt max(SymInt a, SymInt b) { return sym::max(a.expr(), b.expr()); }
+SymInt ceildiv(SymInt a, SymInt b) { return (a + b - 1) / b; }
+
+bool known_true(sym::Relation r, SymInt a, SymInt b) {
+  sym::Expr x = a.expr(), y = b.expr();
+  if (auto* env = sym::ShapeEnv::active()) {
+    x = env->simplify(x);
+    y = env->simplify(y);
+  }
+  return sym::decide(r, x, y).value_or(false);
+}
+
+}  // namespace fl

@@ -1,0 +1,64 @@
+// A block of bytes that tensors share, with the count of its changes.
+#pragma once
+#include <atomic>
+#include <cstddef>
+
+#include "flambeau/base/ref.h"
+#include "flambeau/sym/sym_int.h"
+#include "flambeau/tensor/device.h"
+
+namespace fl {
+
+/// Memory of one device. Implementations are thread-safe.
+class Allocator {
+ public:
+  virtual ~Allocator() = default;
+  /// At least `bytes` bytes aligned to 64; never null. Raises OutOfMemoryError with the figures.
+  virtual void* allocate(size_t bytes) = 0;
+  virtual void release(void* data, size_t bytes) = 0;
+};
+struct AllocatorStats {
+  int64_t allocated = 0;    ///< bytes in live storages
+  int64_t peak = 0;         ///< the most that `allocated` was since reset_peak
+  int64_t reserved = 0;     ///< bytes taken from the system, cached ones included
+  int64_t allocations = 0;  ///< calls of allocate
+};
+/// The caching allocator of a device; CPU here, others are installed by their backend.
+Allocator& allocator(Device d);
+AllocatorStats allocator_stats(Device d);
+void reset_peak_memory(Device d);
+/// Gives cached blocks back to the system.
+void empty_cache(Device d);
+
+class Storage : public RefCounted {
+ public:
+  /// Takes `bytes` from the device's allocator (none for meta).
+  Storage(int64_t bytes, Device device);
+  /// Memory of someone else, given back through release(context).
+  Storage(void* data, int64_t bytes, Device device, void (*release)(void* context), void* context);
+  /// No memory: shapes only (the meta device and traced tensors).
+  static Ref<Storage> without_data(Device device);
+  ~Storage() override;
+
+  void* data() const { return data_; }
+  int64_t bytes() const { return bytes_; }
+  Device device() const { return device_; }
+  bool has_data() const { return has_data_; }
+  /// Changes in place so far. Tensors that share the storage share the counter.
+  int64_t version() const { return version_.load(std::memory_order_relaxed); }
+  void bump_version() { version_.fetch_add(1, std::memory_order_relaxed); }
+  /// Replaces the memory (resize_, set_data); old contents up to the smaller size are kept.
+  void resize(int64_t bytes);
+
+ private:
+  Storage() = default;
+  void* data_ = nullptr;
+  int64_t bytes_ = 0;
+  Device device_;
+  bool has_data_ = true;
+  void (*release_)(void*) = nullptr;
+  void* context_ = nullptr;
+  std::atomic<int64_t> version_{0};
+};
+
+}  // namespace fl

@@ -31,9 +31,9 @@ install_packages() {
     "apt-get install $missing"
   echo "setup: installing $missing"
   export DEBIAN_FRONTEND=noninteractive
-  apt-get update -q
+  apt-get update -qq
   # shellcheck disable=SC2086 # a list of words
-  apt-get install -q -y --no-install-recommends $missing
+  apt-get install -qq -y --no-install-recommends $missing > /dev/null
 }
 
 # The environment is made again when its interpreter or its list of packages has changed.

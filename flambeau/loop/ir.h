@@ -23,6 +23,7 @@
 #include <string_view>
 #include <vector>
 
+#include "flambeau/op/reduce_op.h"
 #include "flambeau/op/scalar_ops.h"
 #include "flambeau/sym/expr.h"
 
@@ -53,21 +54,8 @@ struct Inst {
   std::complex<double> number{};  ///< Constant of a floating or complex dtype
 };
 
-/// How the values of a reduction or scan combine. Operands and results are of one dtype unless stated.
-enum class ReduceOp : uint8_t {
-  Sum,
-  Prod,
-  Min,  ///< nan if any is
-  Max,
-  Any,     ///< bool
-  All,     ///< bool
-  ArgMin,  ///< results: the minimum, its int64 position (operand 1); the smallest position of equals; nan
-           ///< wins
-  ArgMax,
-  Welford,        ///< operand x; results: mean, sum of squared deviations, count (all in x's dtype)
-  OnlineSoftmax,  ///< operand x; results: max, sum of exp(x - max); all -inf gives -inf and nan; a nan gives
-                  ///< nan
-};
+using fl::ReduceOp;
+using fl::StoreMode;
 std::string_view name(ReduceOp op);
 int operand_count(ReduceOp op);
 int result_count(ReduceOp op);
@@ -77,8 +65,6 @@ struct Reduction {
   std::vector<int32_t> operands;
   std::vector<int32_t> results;  ///< the Reduced (or Scanned) insts
 };
-
-enum class StoreMode : uint8_t { Set, Add, Mul, Min, Max };
 
 struct Store {
   int32_t buffer;

@@ -13,7 +13,10 @@ template <class T>
 class ArrayRef {
  public:
   ArrayRef() = default;
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winit-list-lifetime"
   ArrayRef(std::initializer_list<T> l) : data_(l.begin()), size_(l.size()) {}
+#pragma GCC diagnostic pop
   ArrayRef(const std::vector<T>& v) : data_(v.data()), size_(v.size()) {}
   template <size_t N>
   ArrayRef(const SmallVector<T, N>& v) : data_(v.data()), size_(v.size()) {}

@@ -1,5 +1,7 @@
 #include "flambeau/sym/sym_int.h"
 
+#include <algorithm>
+
 #include "flambeau/base/error.h"
 #include "flambeau/sym/shape_env.h"
 
@@ -35,8 +37,16 @@ int64_t SymInt::guard_slow() const {
 SymInt SymInt::add_slow(SymInt a, SymInt b) { return a.expr() + b.expr(); }
 SymInt SymInt::sub_slow(SymInt a, SymInt b) { return a.expr() - b.expr(); }
 SymInt SymInt::mul_slow(SymInt a, SymInt b) { return a.expr() * b.expr(); }
-SymInt operator/(SymInt a, SymInt b) { return sym::floordiv(a.expr(), b.expr()); }
-SymInt operator%(SymInt a, SymInt b) { return sym::mod(a.expr(), b.expr()); }
+SymInt operator/(SymInt a, SymInt b) {
+  if (!SymInt::both(a, b) || b.data_ == 0) return sym::floordiv(a.expr(), b.expr());
+  const int64_t q = a.data_ / b.data_, r = a.data_ % b.data_;
+  return r != 0 && (r < 0) != (b.data_ < 0) ? q - 1 : q;
+}
+SymInt operator%(SymInt a, SymInt b) {
+  if (!SymInt::both(a, b) || b.data_ == 0) return sym::mod(a.expr(), b.expr());
+  const int64_t r = a.data_ % b.data_;
+  return r != 0 && (r < 0) != (b.data_ < 0) ? r + b.data_ : r;
+}
 
 bool SymInt::compare(sym::Relation r, SymInt a, SymInt b) {
   if (auto known = sym::decide(r, a.expr(), b.expr())) return *known;
@@ -46,11 +56,29 @@ bool SymInt::compare(sym::Relation r, SymInt a, SymInt b) {
   return env->evaluate(r, a.expr(), b.expr());
 }
 
-SymInt min(SymInt a, SymInt b) { return sym::min(a.expr(), b.expr()); }
-SymInt max(SymInt a, SymInt b) { return sym::max(a.expr(), b.expr()); }
+SymInt min(SymInt a, SymInt b) {
+  return a.is_symbolic() || b.is_symbolic() ? SymInt(sym::min(a.expr(), b.expr()))
+                                            : SymInt(std::min(a.raw(), b.raw()));
+}
+SymInt max(SymInt a, SymInt b) {
+  return a.is_symbolic() || b.is_symbolic() ? SymInt(sym::max(a.expr(), b.expr()))
+                                            : SymInt(std::max(a.raw(), b.raw()));
+}
 SymInt ceildiv(SymInt a, SymInt b) { return (a + b - 1) / b; }
 
 bool known_true(sym::Relation r, SymInt a, SymInt b) {
+  if (!a.is_symbolic() && !b.is_symbolic()) {
+    switch (r) {
+      case sym::Relation::Eq:
+        return a.raw() == b.raw();
+      case sym::Relation::Ne:
+        return a.raw() != b.raw();
+      case sym::Relation::Lt:
+        return a.raw() < b.raw();
+      case sym::Relation::Le:
+        return a.raw() <= b.raw();
+    }
+  }
   sym::Expr x = a.expr(), y = b.expr();
   if (auto* env = sym::ShapeEnv::active()) {
     x = env->simplify(x);

@@ -3,11 +3,19 @@
 #include <atomic>
 #include <cstddef>
 
+#include "flambeau/base/free_list.h"
 #include "flambeau/base/ref.h"
 #include "flambeau/sym/sym_int.h"
 #include "flambeau/tensor/device.h"
 
 namespace fl {
+
+struct AllocatorStats {
+  int64_t allocated = 0;    ///< bytes in live storages
+  int64_t peak = 0;         ///< the most that `allocated` was since reset_peak
+  int64_t reserved = 0;     ///< bytes taken from the system, cached ones included
+  int64_t allocations = 0;  ///< calls of allocate
+};
 
 /// Memory of one device. Implementations are thread-safe.
 class Allocator {
@@ -15,22 +23,25 @@ class Allocator {
   virtual ~Allocator() = default;
   /// At least `bytes` bytes aligned to 64; never null. Raises OutOfMemoryError with the figures.
   virtual void* allocate(size_t bytes) = 0;
+  /// Takes what allocate(bytes) gave.
   virtual void release(void* data, size_t bytes) = 0;
+  /// Copies bytes; either side may be host memory. Has happened when it returns.
+  virtual void copy(void* to, const void* from, size_t bytes) = 0;
+  virtual AllocatorStats stats() const = 0;
+  virtual void reset_peak() = 0;
+  virtual void empty_cache() = 0;
 };
-struct AllocatorStats {
-  int64_t allocated = 0;    ///< bytes in live storages
-  int64_t peak = 0;         ///< the most that `allocated` was since reset_peak
-  int64_t reserved = 0;     ///< bytes taken from the system, cached ones included
-  int64_t allocations = 0;  ///< calls of allocate
-};
-/// The caching allocator of a device; CPU here, others are installed by their backend.
+/// The caching allocator of a device; CPU here, others are installed by their backend. Raises RuntimeError on
+/// a device that has none.
 Allocator& allocator(Device d);
+/// Makes get(index) the allocators of a kind of device. Called once, by the backend, before its first tensor.
+void install_allocator(DeviceType type, Allocator& (*get)(int index));
 AllocatorStats allocator_stats(Device d);
 void reset_peak_memory(Device d);
 /// Gives cached blocks back to the system.
 void empty_cache(Device d);
 
-class Storage : public RefCounted {
+class Storage : public RefCounted, public FreeListed<Storage> {
  public:
   /// Takes `bytes` from the device's allocator (none for meta).
   Storage(int64_t bytes, Device device);
@@ -52,6 +63,8 @@ class Storage : public RefCounted {
 
  private:
   Storage() = default;
+  void give_back();
+
   void* data_ = nullptr;
   int64_t bytes_ = 0;
   Device device_;

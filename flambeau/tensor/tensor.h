@@ -1,5 +1,6 @@
 // Tensor: a strided view of a storage. A handle: copies share the tensor.
 #pragma once
+#include <complex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,6 +28,8 @@ struct TensorSpec {
   SymInt offset = 0;
   int dim() const { return static_cast<int>(sizes.size()); }
   SymInt numel() const;
+  /// Bytes from the start of the storage to the end of the last element.
+  SymInt storage_bytes() const;
 };
 
 /// What autograd knows of a tensor; autograd/ defines the rest.
@@ -34,7 +37,7 @@ struct AutogradMetaBase : RefCounted {
   bool requires_grad = false;  ///< of a leaf, as the user set it
 };
 
-struct TensorImpl : RefCounted {
+struct TensorImpl : RefCounted, FreeListed<TensorImpl> {
   TensorSpec spec;
   Ref<Storage> storage;
   Ref<AutogradMetaBase> autograd;  ///< null: a constant
@@ -98,7 +101,7 @@ using TensorList = ArrayRef<Tensor>;
 
 /// Row-major strides.
 Sizes contiguous_strides(IntList sizes);
-/// Strides of a memory format for 4 (or 5) dimensions.
+/// Strides of a memory format; the channels-last ones take 4 (or 5) dimensions. Raises RuntimeError.
 Sizes strides_for(IntList sizes, MemoryFormat f);
 bool is_contiguous(const TensorSpec& s, MemoryFormat f = MemoryFormat::Contiguous);
 /// No two index tuples share an element, and no element lies unused between them.
@@ -119,8 +122,7 @@ Tensor tensor_from(const std::vector<T>& values, IntList sizes);
 Tensor wrapped_number(const Scalar& s, DType dtype, Device device = {});
 Tensor scalar_tensor(const Scalar& s, DType dtype);
 
-/// The C++ element type of a dtype, given to f as a null pointer: visit_dtype(d, [](auto* p) { using T = ...;
-/// }).
+/// The bits of a 16-bit float.
 struct Half {
   uint16_t bits;
 };
@@ -131,5 +133,38 @@ float to_float(Half h);
 float to_float(BFloat16 b);
 Half to_half(float f);          ///< Rounds half to even.
 BFloat16 to_bfloat16(float f);  ///< Rounds half to even; nan stays nan.
+
+/// The C++ element type of a dtype, given to f as a null pointer: visit_dtype(d, [](auto* p) {
+/// using T = std::remove_pointer_t<decltype(p)>; ... }).
+template <class F>
+decltype(auto) visit_dtype(DType d, F&& f) {
+  switch (d) {
+    case DType::Bool:
+      return f(static_cast<bool*>(nullptr));
+    case DType::UInt8:
+      return f(static_cast<uint8_t*>(nullptr));
+    case DType::Int8:
+      return f(static_cast<int8_t*>(nullptr));
+    case DType::Int16:
+      return f(static_cast<int16_t*>(nullptr));
+    case DType::Int32:
+      return f(static_cast<int32_t*>(nullptr));
+    case DType::Int64:
+      return f(static_cast<int64_t*>(nullptr));
+    case DType::Float16:
+      return f(static_cast<Half*>(nullptr));
+    case DType::BFloat16:
+      return f(static_cast<BFloat16*>(nullptr));
+    case DType::Float32:
+      return f(static_cast<float*>(nullptr));
+    case DType::Float64:
+      return f(static_cast<double*>(nullptr));
+    case DType::Complex64:
+      return f(static_cast<std::complex<float>*>(nullptr));
+    case DType::Complex128:
+      return f(static_cast<std::complex<double>*>(nullptr));
+  }
+  __builtin_unreachable();
+}
 
 }  // namespace fl

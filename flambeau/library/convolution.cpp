@@ -1,0 +1,286 @@
+#include "flambeau/library/convolution.h"
+
+#include <bit>
+#include <optional>
+
+#include "flambeau/base/error.h"
+#include "flambeau/base/hash.h"
+#include "flambeau/library/epilogue.h"
+#include "flambeau/library/onednn.h"
+#include "flambeau/library/plan_cache.h"
+
+namespace fl::library {
+namespace {
+
+using Layout = ConvolutionDesc::Layout;
+using Strides = ConvolutionDesc::Strides;
+
+// Below this many multiplications a second thread costs more than it brings.
+constexpr double kOneThreadWork = 48.0 * 48 * 48;
+
+int64_t product(const ConvolutionDesc& d, const std::array<int64_t, 3>& sizes) {
+  int64_t n = 1;
+  for (int i = 0; i < d.spatial; ++i) n *= sizes[i];
+  return n;
+}
+
+/// An image or a weight: sizes and strides, and the layouts that the strides fit.
+struct View {
+  std::array<int64_t, 5> sizes{1, 1, 1, 1, 1};
+  Strides strides{};
+  int rank = 0;
+
+  View(int64_t first, int64_t second, int spatial, const std::array<int64_t, 3>& space, const Strides& given)
+      : rank(2 + spatial) {
+    sizes[0] = first;
+    sizes[1] = second;
+    for (int i = 0; i < spatial; ++i) sizes[2 + i] = space[i];
+    for (int i = 0; i < rank; ++i) strides[i] = given[i];
+  }
+  Strides strides_of(Layout layout) const {
+    return ConvolutionDesc::strides(layout, sizes[1], rank - 2, {sizes[2], sizes[3], sizes[4]});
+  }
+  bool fits(Layout layout) const {
+    const Strides wanted = strides_of(layout);
+    for (int i = 0; i < rank; ++i)
+      if (sizes[i] != 1 && strides[i] != wanted[i]) return false;
+    return true;
+  }
+  int64_t count() const {
+    int64_t n = 1;
+    for (int i = 0; i < rank; ++i) n *= sizes[i];
+    return n;
+  }
+};
+
+View input_view(const ConvolutionDesc& d) {
+  return {d.batch, d.in_channels, d.spatial, d.input, d.input_strides};
+}
+View output_view(const ConvolutionDesc& d) {
+  return {d.batch, d.out_channels, d.spatial, d.output(), d.output_strides};
+}
+View weight_view(const ConvolutionDesc& d) {
+  return {d.out_channels, d.in_channels / d.groups, d.spatial, d.kernel, d.weight_strides};
+}
+
+/// The layout of both images, as the library wants it; none where they are not dense in one of the two.
+std::optional<Layout> image_layout(const ConvolutionDesc& d) {
+  const View in = input_view(d), out = output_view(d);
+  for (const Layout layout : {Layout::ChannelsLast, Layout::Contiguous})
+    if (in.fits(layout) && out.fits(layout)) return layout;
+  return std::nullopt;
+}
+
+/// `d` with strides that are those of a layout even where a size of 1 lets them be anything.
+std::optional<ConvolutionDesc> settled(ConvolutionDesc d) {
+  const std::optional<Layout> images = image_layout(d);
+  if (!images) return std::nullopt;
+  const View weight = weight_view(d);
+  d.input_strides = input_view(d).strides_of(*images);
+  d.output_strides = output_view(d).strides_of(*images);
+  for (const Layout layout : {Layout::ChannelsLast, Layout::Contiguous}) {
+    if (!weight.fits(layout)) continue;
+    d.weight_strides = weight.strides_of(layout);
+    return d;
+  }
+  return std::nullopt;
+}
+
+/// The dense image as {batch, channel, space} or {batch, space, channel}: memory order.
+struct ImageBox {
+  Box box;
+  std::array<int64_t, 4> by_channel{0, 0, 0, 0};
+
+  ImageBox(const View& v) {
+    const int64_t channels = v.sizes[1], space = v.sizes[2] * v.sizes[3] * v.sizes[4];
+    const bool last = v.fits(Layout::ChannelsLast);
+    box.sizes = {v.sizes[0], 1, last ? space : channels, last ? channels : space};
+    box.strides = {channels * space, 0, last ? channels : space, 1};
+    by_channel[last ? 3 : 2] = 1;
+  }
+};
+
+/// The written operand is empty, or it is a sum over nothing: result = beta * result + bias.
+class EmptyPlan final : public ConvolutionPlan {
+ public:
+  explicit EmptyPlan(const ConvolutionDesc& desc) : desc_(desc) {}
+  int64_t scratch_bytes() const override { return 0; }
+  std::string implementation() const override { return "empty"; }
+  void run(const ConvolutionData& data, void*) const override {
+    if (desc_.pass == ConvolutionPass::BackwardWeights) {
+      const int64_t weights = weight_view(desc_).count();
+      fill(weights, const_cast<void*>(data.weight), desc_.beta);
+      if (desc_.bias) fill(desc_.out_channels, const_cast<void*>(data.bias), 0);
+      return;
+    }
+    const bool forward = desc_.pass == ConvolutionPass::Forward;
+    const ImageBox image(forward ? output_view(desc_) : input_view(desc_));
+    void* result = const_cast<void*>(forward ? data.output : data.input);
+    scale_add_box(desc_.dtype, image.box, result, desc_.beta, image.by_channel,
+                  desc_.bias ? data.bias : nullptr);
+    if (desc_.relu) relu_box(desc_.dtype, image.box, result);
+  }
+
+ private:
+  void fill(int64_t count, void* data, float factor) const {
+    scale_add_box(desc_.dtype, {{1, 1, 1, count}, {0, 0, 0, 1}}, data, factor, {}, nullptr);
+  }
+  ConvolutionDesc desc_;
+};
+
+class LibraryPlan final : public ConvolutionPlan {
+ public:
+  LibraryPlan(const ConvolutionDesc& desc, std::unique_ptr<Recipe> recipe, int threads)
+      : desc_(desc),
+        image_(desc.pass == ConvolutionPass::BackwardData ? input_view(desc) : output_view(desc)),
+        recipe_(std::move(recipe)),
+        threads_(threads) {}
+  int64_t scratch_bytes() const override { return recipe_->scratch_bytes(); }
+  std::string implementation() const override { return recipe_->implementation(); }
+
+  void run(const ConvolutionData& data, void* scratch) const override {
+    if (usable_threads() != threads_) [[unlikely]]
+      return plan_convolution(desc_)->ConvolutionPlan::run(data, thread_workspace());
+    void* const pointers[] = {const_cast<void*>(data.input), const_cast<void*>(data.weight),
+                              const_cast<void*>(data.bias), const_cast<void*>(data.output)};
+    recipe_->run(pointers, scratch);
+    if (desc_.relu) relu_box(desc_.dtype, image_.box, pointers[3]);
+    if (desc_.bias && desc_.pass == ConvolutionPass::BackwardData)
+      scale_add_box(desc_.dtype, image_.box, pointers[0], 1, image_.by_channel, data.bias);
+  }
+
+ private:
+  ConvolutionDesc desc_;
+  ImageBox image_;
+  std::unique_ptr<Recipe> recipe_;
+  int threads_;
+};
+
+void check_sizes(const ConvolutionDesc& d) {
+  FL_CHECK(d.spatial >= 1 && d.spatial <= 3, ValueError,
+           "a convolution has 1 to 3 spatial dimensions, got {}", d.spatial);
+  FL_CHECK(
+      d.batch >= 0 && d.in_channels >= 0 && d.out_channels >= 0 && d.groups > 0, ValueError,
+      "a convolution's sizes must not be negative and groups must be positive, got batch {}, channels {} to "
+      "{}, groups {}",
+      d.batch, d.in_channels, d.out_channels, d.groups);
+  FL_CHECK(d.in_channels % d.groups == 0 && d.out_channels % d.groups == 0, ValueError,
+           "channels {} to {} must be divisible by groups {}", d.in_channels, d.out_channels, d.groups);
+  for (int i = 0; i < d.spatial; ++i)
+    FL_CHECK(d.input[i] >= 0 && d.kernel[i] > 0 && d.stride[i] > 0 && d.dilation[i] > 0, ValueError,
+             "spatial dimension {} expects input >= 0 and positive kernel, stride and dilation, got {}, {}, "
+             "{}, {}",
+             i, d.input[i], d.kernel[i], d.stride[i], d.dilation[i]);
+  FL_CHECK(!d.relu || d.pass == ConvolutionPass::Forward, ValueError,
+           "relu belongs to the forward pass only");
+}
+
+std::shared_ptr<const ConvolutionPlan> make_plan(const ConvolutionDesc& desc, int threads) {
+  check_sizes(desc);
+  const std::array<int64_t, 3> out = desc.output();
+  if (!available() || desc.dtype == ScalarKind::F64) return nullptr;
+  const std::optional<ConvolutionDesc> d = settled(desc);
+  if (!d) return nullptr;
+  const bool sums_twice = d->bias && d->beta != 0 && d->pass == ConvolutionPass::BackwardWeights;
+  if (sums_twice) return nullptr;
+  const int64_t outputs = output_view(*d).count(), weights = weight_view(*d).count();
+  if (input_view(*d).count() == 0 || weights == 0 || outputs == 0) {
+    const bool sums_bias = d->pass == ConvolutionPass::BackwardWeights && d->bias && outputs != 0;
+    if (sums_bias) return nullptr;
+    return std::make_shared<EmptyPlan>(*d);
+  }
+  const double work = static_cast<double>(d->batch * product(*d, out)) * weights;
+  std::unique_ptr<Recipe> recipe = build_convolution(*d, work <= kOneThreadWork ? 1 : threads);
+  if (!recipe) return nullptr;
+  return std::make_shared<LibraryPlan>(*d, std::move(recipe), threads);
+}
+
+struct PlanKey {
+  ConvolutionDesc desc;
+  int threads;
+  bool operator==(const PlanKey&) const = default;
+  uint64_t hash() const { return hash_combine(desc.hash(), threads); }
+};
+
+}  // namespace
+
+uint64_t ConvolutionDesc::hash() const {
+  uint64_t h = hash_combine(static_cast<uint64_t>(dtype) * 8 + static_cast<uint64_t>(pass),
+                            static_cast<uint64_t>(bias) * 2 + relu);
+  h = hash_combine(h, std::bit_cast<uint32_t>(beta));
+  for (const int64_t v : {int64_t{spatial}, batch, in_channels, out_channels, groups}) h = hash_combine(h, v);
+  for (const auto* sizes : {&input, &kernel, &stride, &dilation, &padding_begin, &padding_end})
+    for (const int64_t v : *sizes) h = hash_combine(h, v);
+  for (const Strides* strides : {&input_strides, &weight_strides, &output_strides})
+    for (const int64_t v : *strides) h = hash_combine(h, v);
+  return h;
+}
+
+std::string ConvolutionDesc::text() const {
+  const auto list = [&](const auto& values, int count) {
+    return fmt::format("{}", fmt::join(values.begin(), values.begin() + count, "x"));
+  };
+  const char* names[] = {"forward", "backward data", "backward weights"};
+  std::string t = fmt::format(
+      "convolution {} {} batch {} channels {} to {} groups {} input {} kernel {} stride {} dilation {} "
+      "padding {} "
+      "and {}, strides input {} weight {} output {}",
+      names[static_cast<int>(pass)], scalar_name(dtype), batch, in_channels, out_channels, groups,
+      list(input, spatial), list(kernel, spatial), list(stride, spatial), list(dilation, spatial),
+      list(padding_begin, spatial), list(padding_end, spatial), list(input_strides, 2 + spatial),
+      list(weight_strides, 2 + spatial), list(output_strides, 2 + spatial));
+  if (bias) t += " bias";
+  if (beta != 0) t += fmt::format(" beta {}", beta);
+  if (relu) t += " relu";
+  return t;
+}
+
+std::array<int64_t, 3> ConvolutionDesc::output() const {
+  std::array<int64_t, 3> out{1, 1, 1};
+  for (int i = 0; i < spatial; ++i) {
+    const int64_t reach = dilation[i] * (kernel[i] - 1) + 1;
+    const int64_t padded = input[i] + padding_begin[i] + padding_end[i];
+    FL_CHECK(padded >= reach, RuntimeError,
+             "padded input of size {} in spatial dimension {} is smaller than the kernel's reach {}", padded,
+             i, reach);
+    out[i] = (padded - reach) / stride[i] + 1;
+  }
+  return out;
+}
+
+ConvolutionDesc::Strides ConvolutionDesc::strides(Layout layout, int64_t second, int spatial,
+                                                  const std::array<int64_t, 3>& sizes) {
+  Strides s{};
+  int64_t step = layout == Layout::ChannelsLast ? second : 1;
+  for (int i = spatial - 1; i >= 0; --i) {
+    s[2 + i] = step;
+    step *= sizes[i];
+  }
+  s[1] = layout == Layout::ChannelsLast ? 1 : step;
+  s[0] = layout == Layout::ChannelsLast ? step : step * second;
+  return s;
+}
+
+void ConvolutionDesc::set_layout(Layout images, Layout weight) {
+  input_strides = strides(images, in_channels, spatial, input);
+  output_strides = strides(images, out_channels, spatial, output());
+  weight_strides = strides(weight, in_channels / groups, spatial, kernel);
+}
+
+std::shared_ptr<const ConvolutionPlan> plan_convolution(const ConvolutionDesc& desc) {
+  static auto* const cache = new PlanCache<PlanKey, ConvolutionPlan>;
+  const PlanKey key{desc, usable_threads()};
+  return cache->find_or_make(key, [&] { return make_plan(desc, key.threads); });
+}
+
+bool convolution_supported(const ConvolutionDesc& desc) { return plan_convolution(desc) != nullptr; }
+
+void convolution(const ConvolutionDesc& desc, const ConvolutionData& data) {
+  const std::shared_ptr<const ConvolutionPlan> plan = plan_convolution(desc);
+  FL_CHECK(plan, NotImplementedError, "the library has no kernel for {}; ask convolution_supported() first",
+           desc.text());
+  FL_CHECK(!desc.bias || data.bias, ValueError, "{} expects a bias, got a null pointer", desc.text());
+  plan->run(data, thread_workspace());
+}
+
+}  // namespace fl::library

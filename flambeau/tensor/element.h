@@ -74,5 +74,8 @@ constexpr DType dtype_of() {
 void store_scalar(void* to, DType dtype, const Scalar& s);
 /// Reads one element as a number.
 Scalar load_scalar(const void* from, DType dtype);
+/// The first element in host memory, the others by the tensor's strides: the tensor's own memory, or on
+/// another device `copy`.
+const char* host_elements(const Tensor& t, std::vector<char>& copy);
 
 }  // namespace fl

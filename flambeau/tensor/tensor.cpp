@@ -91,17 +91,6 @@ void for_each_element(const Tensor& t, const char* data, F&& f) {
   }
 }
 
-/// The bytes that a tensor's elements lie in, in host memory: the tensor's own, or a copy in `copy`.
-const char* host_bytes(const Tensor& t, std::vector<char>& copy) {
-  const char* data = static_cast<const char*>(t.data());
-  if (t.device().type == DeviceType::CPU || t.numel() == SymInt(0)) return data;
-  TensorSpec from_start = t.spec();
-  from_start.offset = 0;
-  copy.resize(static_cast<size_t>(from_start.storage_bytes().expect_int()));
-  allocator(t.device()).copy(copy.data(), data, copy.size());
-  return copy.data();
-}
-
 }  // namespace
 
 Tensor::Tensor(const TensorSpec& spec, Ref<Storage> storage) : impl_(new TensorImpl) {
@@ -147,7 +136,7 @@ template <class T>
 std::vector<T> Tensor::to_vector() const {
   std::vector<T> values;
   std::vector<char> copy;
-  const char* from = host_bytes(*this, copy);
+  const char* from = host_elements(*this, copy);
   values.reserve(static_cast<size_t>(numel().expect_int()));
   visit_dtype(dtype(), [&](auto* p) {
     using E = std::remove_pointer_t<decltype(p)>;
@@ -217,6 +206,16 @@ Tensor wrapped_number(const Scalar& s, DType dtype, Device device) {
   }
   t.impl()->wrapped_number = true;
   return t;
+}
+
+const char* host_elements(const Tensor& t, std::vector<char>& copy) {
+  const char* data = static_cast<const char*>(t.data());
+  if (t.device().type == DeviceType::CPU || t.numel() == SymInt(0)) return data;
+  TensorSpec from_start = t.spec();
+  from_start.offset = 0;
+  copy.resize(static_cast<size_t>(from_start.storage_bytes().expect_int()));
+  allocator(t.device()).copy(copy.data(), data, copy.size());
+  return copy.data();
 }
 
 void store_scalar(void* to, DType dtype, const Scalar& s) {

@@ -7,13 +7,17 @@
 
 namespace fl {
 
-SymInt::SymInt(const sym::Expr& e) {
-  if (e.is_const()) {
-    data_ = e.value();
-  } else {
-    data_ = static_cast<int64_t>(reinterpret_cast<uint64_t>(e.node()) | (uint64_t{1} << 63));
-  }
+namespace {
+
+int64_t tagged(const sym::Expr& e) {
+  return static_cast<int64_t>(reinterpret_cast<uint64_t>(e.node()) | (uint64_t{1} << 63));
 }
+
+}  // namespace
+
+SymInt::SymInt(const sym::Expr& e) : data_(e.is_const() && e.value() >= kFirstInt ? e.value() : tagged(e)) {}
+
+int64_t SymInt::boxed(int64_t v) { return tagged(sym::Expr(v)); }
 
 sym::Expr SymInt::expr() const {
   if (!is_symbolic()) return sym::Expr(data_);
@@ -24,11 +28,14 @@ sym::Expr SymInt::expr() const {
 std::string SymInt::str() const { return is_symbolic() ? expr().str() : std::to_string(data_); }
 
 int64_t SymInt::expect_int() const {
-  FL_CHECK(!is_symbolic(), UnsupportedError, "expected a number here, got the symbolic size {}", str());
-  return data_;
+  if (!is_symbolic()) return data_;
+  const sym::Expr e = expr();
+  FL_CHECK(e.is_const(), UnsupportedError, "expected a number here, got the symbolic size {}", str());
+  return e.value();
 }
 
 int64_t SymInt::guard_slow() const {
+  if (const sym::Expr e = expr(); e.is_const()) return e.value();
   auto* env = sym::ShapeEnv::active();
   FL_CHECK(env, UnsupportedError, "the value of the symbolic size {} is needed outside of its trace", str());
   return env->specialize(expr());

@@ -17,9 +17,9 @@ namespace fl {
 class SymInt {
  public:
   SymInt() : data_(0) {}
-  SymInt(int64_t v) : data_(v) {}
+  SymInt(int64_t v) : data_(v >= kFirstInt ? v : boxed(v)) {}
   SymInt(int v) : data_(v) {}
-  SymInt(size_t v) : data_(static_cast<int64_t>(v)) {}
+  SymInt(size_t v) : SymInt(static_cast<int64_t>(v)) {}
   SymInt(const sym::Expr& e);
 
   bool is_symbolic() const { return data_ < kFirstInt; }
@@ -80,8 +80,10 @@ class SymInt {
   static SymInt mul_slow(SymInt a, SymInt b);
   static bool compare(sym::Relation r, SymInt a, SymInt b);
   int64_t guard_slow() const;
+  static int64_t boxed(int64_t v);
 
-  // Words below -2^62 hold the address of an expression's node with the top bit set; numbers stay above.
+  // Words below -2^62 hold the address of an expression's node with the top bit set; numbers below it are
+  // constant expressions.
   static constexpr int64_t kFirstInt = -(int64_t{1} << 62);
   int64_t data_;
 };

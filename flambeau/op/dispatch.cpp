@@ -1,0 +1,215 @@
+#include "flambeau/op/dispatch.h"
+
+#include "flambeau/op/op.h"
+
+namespace fl {
+namespace {
+
+Backend* g_backend = nullptr;
+AutogradFn g_autograd = nullptr;
+thread_local DispatchState g_state;
+
+template <class F>
+void each_tensor(const Value* args, int count, F&& f) {
+  for (int i = 0; i < count; ++i) {
+    if (args[i].is_tensor()) {
+      f(args[i].tensor());
+    } else if (args[i].tag() == Value::Tag::TensorList) {
+      for (const Tensor& t : args[i].tensors())
+        if (t.defined()) f(t);
+    }
+  }
+}
+
+bool any_requires_grad(const OpInfo& op, const Value* args) {
+  bool found = false;
+  each_tensor(args, op.arg_count(), [&](const Tensor& t) { found = found || t.impl()->autograd; });
+  return found;
+}
+
+bool any_without_data(const OpInfo& op, const Value* args) {
+  bool found = false;
+  each_tensor(args, op.arg_count(), [&](const Tensor& t) { found = found || !t.has_data(); });
+  return found;
+}
+
+void check_types(const OpInfo& op, const Value* args) {
+  for (int i = 0; i < op.arg_count(); ++i)
+    if (op.schema.args[i].type == ArgType::Tensor && !args[i].is_tensor())
+      FL_CHECK(op.is(Tag::Elementwise | Tag::Composite) && args[i].is_number(), TypeError,
+               "{}(): argument '{}' (position {}) must be Tensor, not {}", op.schema.name,
+               op.schema.args[i].name, i + 1, args[i].describe());
+}
+
+Device device_of(const OpInfo& op, const Value* args) {
+  Device d{};
+  each_tensor(args, op.arg_count(), [&](const Tensor& t) {
+    if (t.device().type != DeviceType::CPU) d = t.device();
+  });
+  for (int i = 0; i < op.arg_count(); ++i)
+    if (args[i].tag() == Value::Tag::Device) d = args[i].device();
+  return d;
+}
+
+// A view of args[0] with each inferred spec.
+void make_views(const OpInfo& op, Value* args, Value* outs) {
+  const Tensor& base = args[0].tensor();
+  std::vector<TensorSpec> specs = op.infer.function(InferCtx(op, args), op.infer.data);
+  if (op.schema.returns[0].type == ArgType::TensorList) {
+    std::vector<Tensor> list;
+    for (const TensorSpec& s : specs) list.emplace_back(s, base.storage());
+    outs[0] = Value(std::move(list));
+  } else {
+    outs[0] = Value(Tensor(specs[0], base.storage()));
+  }
+  if (base.impl()->inference && outs[0].is_tensor()) outs[0].tensor().impl()->inference = true;
+}
+
+void make_fake_outputs(const OpInfo& op, Value* args, Value* outs) {
+  std::vector<TensorSpec> specs = infer_outputs(op, args);
+  if (op.return_count() == 1 && op.schema.returns[0].type == ArgType::TensorList) {
+    std::vector<Tensor> list;
+    for (const TensorSpec& s : specs) list.push_back(fake_tensor(s));
+    outs[0] = Value(std::move(list));
+    return;
+  }
+  FL_CHECK(op.return_count() == 0 || op.schema.returns[0].type == ArgType::Tensor, UnsupportedError,
+           "{} gives a value that depends on elements, but its input has none (meta or traced tensor)",
+           op.name());
+  for (size_t i = 0; i < specs.size(); ++i) outs[i] = Value(fake_tensor(specs[i]));
+}
+
+void check_overlap(const OpInfo& op, const Tensor& out, const Value* args) {
+  const TensorSpec& s = out.spec();
+  for (int d = 0; d < s.dim(); ++d)
+    FL_CHECK(!(s.strides[d].same_as(0) && !known_true(sym::Relation::Le, s.sizes[d], 1)), RuntimeError,
+             "unsupported operation: more than one element of the written-to tensor refers to a single "
+             "memory location. "
+             "Please clone() the tensor before performing the operation.");
+  if (!is_non_overlapping_and_dense(s)) return;
+  // Partial overlap of two dense tensors in one storage.
+  each_tensor(args, op.arg_count(), [&](const Tensor& t) {
+    if (t.is_same(out) || !(t.storage() == out.storage())) return;
+    const TensorSpec& o = t.spec();
+    if (o.offset.is_symbolic() || s.offset.is_symbolic() || !is_non_overlapping_and_dense(o)) return;
+    const SymInt n = s.numel(), m = o.numel();
+    if (n.is_symbolic() || m.is_symbolic() || n.same_as(0) || m.same_as(0)) return;
+    const bool same = o.offset.same_as(s.offset) && n.same_as(m);
+    const bool apart = o.offset + m <= s.offset || s.offset + n <= o.offset;
+    FL_CHECK(same || apart, RuntimeError,
+             "unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
+             "single memory "
+             "location. Please clone() the tensor before performing the operation.");
+  });
+}
+
+// op_ and out= forms: shapes checked, then the functional operator's results are written into the given
+// tensors.
+void run_mutating(const OpInfo& op, Value* args, Value* outs) {
+  FL_CHECK(op.functional, NotImplementedError, "the mutating operator {} has no functional form", op.name());
+  const OpInfo& f = *op.functional;
+  const int count = f.return_count();
+  const bool in_place = op.arg_count() == f.arg_count();
+  Tensor targets[8];
+  for (int i = 0; i < count; ++i) targets[i] = in_place ? args[0].tensor() : args[f.arg_count() + i].tensor();
+  const bool fake = any_without_data(op, args) || g_state.shapes_only;
+  std::vector<TensorSpec> specs = infer_outputs(f, args);
+  for (int i = 0; i < count; ++i) {
+    Tensor& t = targets[i];
+    const TensorSpec& s = specs[i];
+    const bool casts = f.is(Tag::CastsInPlace);
+    FL_CHECK(casts || category(s.dtype) <= category(t.dtype()), RuntimeError,
+             "result type {} can't be cast to the desired output type {}", name(s.dtype), name(t.dtype()));
+    bool equal = t.sizes().size() == s.sizes.size();
+    for (size_t d = 0; equal && d < s.sizes.size(); ++d) equal = t.sizes()[d] == s.sizes[d];
+    if (!equal && !in_place && t.numel() == SymInt(0)) {
+      // An empty out= tensor takes the result's sizes.
+      TensorSpec resized = s;
+      resized.dtype = t.dtype();
+      resized.offset = t.offset();
+      if (!fake)
+        t.storage()->resize((resized.numel().expect_int() + resized.offset.expect_int()) *
+                            size_of(t.dtype()));
+      t.impl()->spec = resized;
+      equal = true;
+    }
+    FL_CHECK(equal, RuntimeError,
+             "output with shape {} doesn't match the broadcast shape {}; the {} form of {} cannot change its "
+             "sizes",
+             to_string(t.sizes()), to_string(s.sizes), in_place ? "in-place" : "out=", f.name());
+    check_overlap(op, t, args);
+  }
+  if (!fake) g_backend->run_into(f, args, targets);
+  for (int i = 0; i < count; ++i) {
+    targets[i].storage()->bump_version();
+    outs[i] = Value(targets[i]);
+  }
+}
+
+void run(const OpInfo& op, Value* args, Value* outs) {
+  if (op.mutates()) return run_mutating(op, args, outs);
+  if (op.is_view() && op.infer) return make_views(op, args, outs);
+  if (g_state.shapes_only || any_without_data(op, args) || device_of(op, args).type == DeviceType::Meta)
+    return make_fake_outputs(op, args, outs);
+  FL_ASSERT(g_backend, "no backend is installed");
+  g_backend->run(op, args, outs);
+  if (g_state.inference && outs[0].is_tensor()) outs[0].tensor().impl()->inference = true;
+}
+
+}  // namespace
+
+DispatchState& dispatch_state() { return g_state; }
+void install_backend(Backend* b) { g_backend = b; }
+Backend& backend() {
+  FL_ASSERT(g_backend, "no backend is installed");
+  return *g_backend;
+}
+void install_autograd(AutogradFn f) { g_autograd = f; }
+
+Tensor fake_tensor(const TensorSpec& spec) { return Tensor(spec, Storage::without_data(spec.device)); }
+
+void dispatch(const OpInfo& op, Value* args, Value* outs) {
+  check_types(op, args);
+  if (op.is(Tag::Composite)) return op.decompose(args, outs);
+  if (!g_state.below_autograd && g_autograd && !g_state.inference &&
+      ((g_state.grad_enabled && (op.is_view() || op.mutates())) || any_requires_grad(op, args)))
+    return g_autograd(op, args, outs);
+  dispatch_below_autograd(op, args, outs);
+}
+
+void dispatch_below_autograd(const OpInfo& op, Value* args, Value* outs) {
+  if (g_state.tracer) return g_state.tracer->record(op, args, outs);
+  run(op, args, outs);
+}
+
+std::vector<TensorSpec> infer_outputs(const OpInfo& op, const Value* args) {
+  if (op.infer) return op.infer.function(InferCtx(op, args), op.infer.data);
+  if (op.functional) return infer_outputs(*op.functional, args);
+  FL_CHECK(op.decompose, InternalError, "the operator {} has neither a shape rule nor a decomposition",
+           op.name());
+  StateGuard<Tracer*> no_tracer(&DispatchState::tracer, nullptr);
+  StateGuard<bool> shapes(&DispatchState::shapes_only, true);
+  StateGuard<bool> below(&DispatchState::below_autograd, true);
+  std::vector<Value> outs(std::max(op.return_count(), 1));
+  op.decompose(args, outs.data());
+  std::vector<TensorSpec> specs;
+  each_tensor(outs.data(), op.return_count(), [&](const Tensor& t) { specs.push_back(t.spec()); });
+  return specs;
+}
+
+std::vector<Value> call(const OpInfo& op, std::vector<Value> args) {
+  FL_CHECK(static_cast<int>(args.size()) <= op.arg_count(), TypeError,
+           "{}() takes {} arguments but {} were given", op.name(), op.arg_count(), args.size());
+  for (int i = static_cast<int>(args.size()); i < op.arg_count(); ++i) {
+    const Argument& a = op.schema.args[i];
+    FL_CHECK(a.default_value, TypeError, "{}() missing required argument '{}' (position {})", op.name(),
+             a.name, i + 1);
+    args.push_back(*a.default_value);
+  }
+  std::vector<Value> outs(std::max(op.return_count(), 1));
+  dispatch(op, args.data(), outs.data());
+  outs.resize(op.return_count());
+  return outs;
+}
+
+}  // namespace fl

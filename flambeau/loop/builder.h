@@ -26,19 +26,28 @@ class Builder : public ScalarOps {
   Val param(int slot);
   Val load(int buffer, const Expr& index, Val mask = {});
   /// The symbol that stands for an int64 value in index expressions of this stage (or a later one).
-  static Expr symbol_of(Val v);
+  static Expr symbol_of(Val v) { return loop::symbol_of(v.id); }
   std::vector<Val> reduce(ReduceOp op, const std::vector<Val>& operands);
   std::vector<Val> scan(ReduceOp op, const std::vector<Val>& operands);
   void store(int buffer, const Expr& index, Val value, StoreMode mode = StoreMode::Set, Val mask = {});
   void check(Val condition, Val value, std::string message);
 
+  /// The kernel as far as it is recorded, for those who ask about dtypes and values.
+  const Kernel& kernel() const { return kernel_; }
+
   /// The finished kernel: dead instructions dropped, size symbols collected, verified.
   Kernel finish(VectorAxis vector);
 
  private:
+  Stage& stage();
+  Val append(Inst inst, bool shared);
+  std::vector<Val> combine(ReduceOp op, const std::vector<Val>& operands, InstKind kind);
+  bool is_constant(Val v) const;
+  void forget_loads(int buffer);
+
   Kernel kernel_;
-  std::unordered_map<std::string, int32_t>
-      seen_;  // instruction text -> id, of the current stage and visible values
+  /// Text of an instruction -> its value, where it is visible: of the current stage, and of earlier ones.
+  std::unordered_map<std::string, int32_t> here_, before_;
 };
 
 }  // namespace fl::loop

@@ -60,6 +60,10 @@ std::string_view name(ReduceOp op);
 int operand_count(ReduceOp op);
 int result_count(ReduceOp op);
 
+/// The symbol that stands for the int64 value `id` in index expressions, and back (-1 for other symbols).
+Expr symbol_of(int32_t id);
+int32_t value_of(const Expr& symbol);
+
 struct Reduction {
   ReduceOp op;
   std::vector<int32_t> operands;
@@ -84,7 +88,7 @@ struct Assert {
 
 struct Stage {
   std::vector<Range> inner;
-  std::vector<int32_t> insts;  ///< in order of evaluation
+  std::vector<int32_t> insts;  ///< in order of evaluation, Scanned ones included, Reduced ones not
   std::vector<Reduction> reductions;
   std::vector<Reduction> scans;  ///< along the last inner loop; need exactly one inner loop
   std::vector<Store> stores;

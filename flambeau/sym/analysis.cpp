@@ -128,6 +128,8 @@ bool nonnegative(const Expr& e, Ranges ranges, int depth) {
     if (nonnegative(-c, ranges, depth + 1)) return nonnegative(r + c * (range.size - 1), ranges, depth + 1);
     return false;
   }
+  for (const Expr& s : symbols_of(e))
+    if (s.lower() <= kUnbounded) return false;
   // Only symbols are left: with s = lower + t, t >= 0, all coefficients must be >= 0.
   Expr shifted = substitute(e, [](const Expr& s) -> std::optional<Expr> {
     if (!s.is_symbol() || s.lower() == 0) return std::nullopt;

@@ -17,6 +17,9 @@
 
 namespace fl::sym {
 
+/// The lower bound of symbols that may have any sign: nothing is concluded from it.
+inline constexpr int64_t kUnbounded = -(int64_t{1} << 40);
+
 enum class Kind : uint8_t { Const, Symbol, Add, Mul, FloorDiv, Mod, Min, Max };
 
 class Expr;

@@ -99,6 +99,14 @@ class Parser {
   }
   Expr atom() {
     if (take("-")) return -atom();
+    if (take("%")) {  // a value of a kernel
+      size_t end = at_;
+      while (end < text_.size() && std::isdigit(static_cast<unsigned char>(text_[end]))) ++end;
+      if (end == at_) fail("the number of a value");
+      Expr e = Expr::symbol(text_.substr(at_ - 1, end - at_ + 1), kUnbounded);
+      at_ = end;
+      return e;
+    }
     if (take("(")) {
       Expr e = sum();
       if (!take(")")) fail("')'");

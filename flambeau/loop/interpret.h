@@ -1,0 +1,18 @@
+// The executable meaning of kernels, one point at a time: what generated code is tested against.
+#pragma once
+#include <span>
+
+#include "flambeau/loop/ir.h"
+#include "flambeau/loop/scalar_bits.h"
+
+namespace fl::loop {
+
+/// Runs the kernel on buffers in the order of k.buffers. Raises IndexError with the message of the first
+/// check that failed, after everything has run.
+void interpret(const Kernel& k, std::span<void* const> buffers, std::span<const int64_t> sizes,
+               std::span<const ScalarBits> params = {});
+
+/// The message of a failed check with the value in place of "{}".
+std::string failure_message(std::string_view message, DType dtype, const ScalarBits& value);
+
+}  // namespace fl::loop

@@ -1,0 +1,14 @@
+// Facts about a kernel that fix the order in which it computes, read by the interpreter and code generation.
+#pragma once
+#include "flambeau/loop/ir.h"
+
+namespace fl::loop {
+
+/// Whether the points of the stage run strictly one after the other: it scans, its loop is not the kernel's
+/// vector axis, or a point may see or overwrite what another point of it stored.
+bool is_sequential(const Kernel& k, const Stage& stage);
+
+/// Whether iterations of the outer loops may store to the same element, so that they must run in order.
+bool has_colliding_stores(const Kernel& k);
+
+}  // namespace fl::loop

@@ -95,7 +95,7 @@ const std::vector<Tensor>& no_tensors() {
 // A Tensor is one counted pointer, as the word of a Value is.
 static_assert(sizeof(Tensor) == sizeof(void*));
 const Tensor& Value::tensor() const {
-  if (tag_ == Tag::Tensor) return *reinterpret_cast<const Tensor*>(&counted_);
+  if (tag_ == Tag::Tensor) return tensor_;
   if (tag_ != Tag::None) wrong("a Tensor");
   return kUndefined;
 }

@@ -131,6 +131,7 @@ class Value {
     double double_;
     RefCounted* counted_;
     GraphRef ref_;
+    Tensor tensor_;  // counted_ seen as the handle that it is
   };
 };
 static_assert(sizeof(Value) == 16);

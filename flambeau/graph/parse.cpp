@@ -270,6 +270,7 @@ class Parser {
       c.fail(fmt::format("{} arguments of {}, got {},", op->schema.args.size(), op_name, args.size()));
     Node& n = graph_.append(*op, std::move(args), std::move(outs));
     if (n.name != name) graph_.rename(n.id, name);
+    if (n.name != name) c.fail(fmt::format("'%{}' to be defined once", name));
     if (c.accept_word("recompute")) n.recompute = Recompute::Always;
     if (c.accept_word("save")) n.recompute = Recompute::Never;
     if (!c.done()) c.fail("the end of the line");

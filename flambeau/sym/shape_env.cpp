@@ -1,5 +1,7 @@
 #include "flambeau/sym/shape_env.h"
 
+#include <algorithm>
+
 #include "flambeau/base/error.h"
 
 namespace fl::sym {
@@ -35,6 +37,13 @@ Expr ShapeEnv::create_symbol(int64_t hint) {
   Expr s = Expr::symbol(fmt::format("s{}", symbols_++), 2);
   hints_[s] = hint;
   return s;
+}
+
+void ShapeEnv::declare(const Expr& symbol, int64_t hint) {
+  hints_[symbol] = hint;
+  const std::string& name = symbol.name();
+  if (name.size() > 1 && name[0] == 's' && name.find_first_not_of("0123456789", 1) == std::string::npos)
+    symbols_ = std::max(symbols_, std::stoi(name.substr(1)) + 1);
 }
 
 Expr ShapeEnv::create_unbacked() { return Expr::symbol(fmt::format("u{}", unbacked_++), 0); }

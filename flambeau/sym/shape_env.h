@@ -27,6 +27,9 @@ class ShapeEnv {
   /// say).
   Expr create_opaque(std::string_view prefix);
 
+  /// Takes over a symbol of a text with its example value; later symbols get other names.
+  void declare(const Expr& symbol, int64_t hint);
+
   bool evaluate(Relation r, const Expr& lhs, const Expr& rhs);
   /// The value for the examples, recorded as a guard.
   int64_t specialize(const Expr& e);

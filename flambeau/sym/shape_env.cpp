@@ -55,15 +55,14 @@ Expr ShapeEnv::create_opaque(std::string_view prefix) {
 Expr ShapeEnv::simplify(const Expr& e) const {
   if (replacements_.empty() || e.is_const()) return e;
   Expr now = e;
-  for (int round = 0; round < 8; ++round) {
+  for (;;) {  // Ends: a replacement never leads back to its symbol.
     Expr next = substitute(now, [&](const Expr& s) -> std::optional<Expr> {
       auto it = replacements_.find(s);
       return it == replacements_.end() ? std::nullopt : std::optional(it->second);
     });
-    if (next == now) break;
+    if (next == now) return now;
     now = next;
   }
-  return now;
 }
 
 std::optional<int64_t> ShapeEnv::hint(const Expr& e) const {

@@ -1,6 +1,8 @@
 #include "flambeau/sym/sym_int.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "flambeau/base/error.h"
 #include "flambeau/sym/shape_env.h"
@@ -11,6 +13,28 @@ namespace {
 
 int64_t tagged(const sym::Expr& e) {
   return static_cast<int64_t>(reinterpret_cast<uint64_t>(e.node()) | (uint64_t{1} << 63));
+}
+
+/// The numbers, where both are: inside the word or, below -2^62, as constant expressions.
+std::optional<std::pair<int64_t, int64_t>> numbers(SymInt a, SymInt b) {
+  if (!a.is_symbolic() && !b.is_symbolic()) return std::pair(a.raw(), b.raw());
+  const sym::Expr x = a.expr(), y = b.expr();
+  if (!x.is_const() || !y.is_const()) return std::nullopt;
+  return std::pair(x.value(), y.value());
+}
+
+bool holds(sym::Relation r, int64_t a, int64_t b) {
+  switch (r) {
+    case sym::Relation::Eq:
+      return a == b;
+    case sym::Relation::Ne:
+      return a != b;
+    case sym::Relation::Lt:
+      return a < b;
+    case sym::Relation::Le:
+      return a <= b;
+  }
+  __builtin_unreachable();
 }
 
 }  // namespace
@@ -42,7 +66,12 @@ int64_t SymInt::guard_slow() const {
 }
 
 SymInt SymInt::add_slow(SymInt a, SymInt b) { return a.expr() + b.expr(); }
-SymInt SymInt::sub_slow(SymInt a, SymInt b) { return a.expr() - b.expr(); }
+SymInt SymInt::sub_slow(SymInt a, SymInt b) {
+  int64_t r;
+  const auto n = numbers(a, b);
+  if (n && !__builtin_sub_overflow(n->first, n->second, &r)) return r;
+  return a.expr() - b.expr();
+}
 SymInt SymInt::mul_slow(SymInt a, SymInt b) { return a.expr() * b.expr(); }
 SymInt operator/(SymInt a, SymInt b) {
   if (!SymInt::both(a, b) || b.data_ == 0) return sym::floordiv(a.expr(), b.expr());
@@ -56,6 +85,7 @@ SymInt operator%(SymInt a, SymInt b) {
 }
 
 bool SymInt::compare(sym::Relation r, SymInt a, SymInt b) {
+  if (const auto n = numbers(a, b)) return holds(r, n->first, n->second);
   if (auto known = sym::decide(r, a.expr(), b.expr())) return *known;
   auto* env = sym::ShapeEnv::active();
   FL_CHECK(env, UnsupportedError, "the symbolic sizes {} and {} are compared outside of their trace", a.str(),
@@ -64,28 +94,17 @@ bool SymInt::compare(sym::Relation r, SymInt a, SymInt b) {
 }
 
 SymInt min(SymInt a, SymInt b) {
-  return a.is_symbolic() || b.is_symbolic() ? SymInt(sym::min(a.expr(), b.expr()))
-                                            : SymInt(std::min(a.raw(), b.raw()));
+  if (const auto n = numbers(a, b)) return std::min(n->first, n->second);
+  return sym::min(a.expr(), b.expr());
 }
 SymInt max(SymInt a, SymInt b) {
-  return a.is_symbolic() || b.is_symbolic() ? SymInt(sym::max(a.expr(), b.expr()))
-                                            : SymInt(std::max(a.raw(), b.raw()));
+  if (const auto n = numbers(a, b)) return std::max(n->first, n->second);
+  return sym::max(a.expr(), b.expr());
 }
 SymInt ceildiv(SymInt a, SymInt b) { return (a + b - 1) / b; }
 
 bool known_true(sym::Relation r, SymInt a, SymInt b) {
-  if (!a.is_symbolic() && !b.is_symbolic()) {
-    switch (r) {
-      case sym::Relation::Eq:
-        return a.raw() == b.raw();
-      case sym::Relation::Ne:
-        return a.raw() != b.raw();
-      case sym::Relation::Lt:
-        return a.raw() < b.raw();
-      case sym::Relation::Le:
-        return a.raw() <= b.raw();
-    }
-  }
+  if (const auto n = numbers(a, b)) return holds(r, n->first, n->second);
   sym::Expr x = a.expr(), y = b.expr();
   if (auto* env = sym::ShapeEnv::active()) {
     x = env->simplify(x);

@@ -1,6 +1,7 @@
 // Conversion between element types as a cast operator does it.
 #pragma once
 #include <complex>
+#include <limits>
 #include <type_traits>
 
 #include "flambeau/tensor/tensor.h"
@@ -32,8 +33,13 @@ To convert_element(From v) {
     return to_bfloat16(static_cast<float>(v));
   } else if constexpr (is_complex_type<To>::value) {
     return To(static_cast<typename To::value_type>(v));
-  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To> && sizeof(To) < 8) {
-    return static_cast<To>(static_cast<int64_t>(v));  // Wraps around, as x86 code of PyTorch does.
+  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    // Through int32 or int64, whose smallest value stands for what does not fit: what x86's instruction
+    // gives.
+    using Wide = std::conditional_t<sizeof(To) <= 4, int32_t, int64_t>;
+    constexpr From limit = static_cast<From>(sizeof(Wide) == 4 ? 0x1p31 : 0x1p63);
+    const bool fits = v >= -limit && v < limit;
+    return static_cast<To>(fits ? static_cast<Wide>(v) : std::numeric_limits<Wide>::min());
   } else {
     return static_cast<To>(v);
   }

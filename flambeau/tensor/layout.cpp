@@ -51,7 +51,7 @@ Sizes strides_in_order(IntList sizes, std::span<const int> order, std::string_vi
   SymInt run = 1;
   for (const int d : order) {
     strides[d] = run;
-    run *= d == 1 || sizes[d].is_symbolic() ? sizes[d] : max(sizes[d], 1);
+    run *= sizes[d];  // A size of 0 makes the strides after it 0, as in PyTorch.
   }
   return strides;
 }

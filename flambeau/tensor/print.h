@@ -13,9 +13,9 @@ struct PrintOptions {
   int64_t threshold = 1000;  ///< more elements than this are summarised
   int64_t edge_items = 3;    ///< shown at each end of a summarised dimension
   int64_t line_width = 80;
-  std::optional<bool> sci_mode;          ///< nothing: decided by the values
-  DType default_dtype = DType::Float32;  ///< not mentioned after the elements
-  std::string prefix = "tensor";         ///< the class's name
+  std::optional<bool> sci_mode = std::nullopt;  ///< nothing: decided by the values
+  DType default_dtype = DType::Float32;         ///< not mentioned after the elements
+  std::string prefix = "tensor";                ///< the class's name
 };
 std::string to_string(const Tensor& t, const PrintOptions& options = {});
 

@@ -25,6 +25,29 @@ dnnl::memory::desc matrix_desc(const MatmulDesc& d, const MatrixStrides& s, int6
   return {sizes, library_type(d.dtype), strides};
 }
 
+/// The library prefers its blocked kernels; for thin products its gemm is up to twelve times as fast
+/// (measured with benchmarks/library): it has kernels for vectors, and does not copy a large b for a few
+/// rows.
+bool prefers_gemm(const MatmulDesc& d) {
+  const bool a_rows = d.a.column == 1, b_rows = d.b.column == 1;
+  constexpr int64_t kSmall = 128 * 128, kLarge = 512 * 512;
+  if (d.n == 1) return true;
+  if (d.m == 1) return !b_rows || d.n * d.k > kSmall;
+  if (d.dtype != ScalarKind::F32 || !a_rows) return false;
+  if (!b_rows) return d.m <= 8;
+  const bool one = d.batch[0] * d.batch[1] == 1;
+  return one && ((d.m <= 64 && d.n * d.k >= kLarge) || (d.n <= 32 && d.m * d.k >= kLarge));
+}
+
+/// Moves on to the library's gemm where it can do the product.
+void choose_gemm(dnnl::matmul::primitive_desc& kernel) {
+  dnnl::matmul::primitive_desc gemm(kernel);
+  const auto is_gemm = [&] { return std::strncmp(gemm.impl_info_str(), "gemm:jit", 8) == 0; };
+  while (!is_gemm())
+    if (!gemm.next_impl()) return;
+  kernel = gemm;
+}
+
 }  // namespace
 
 std::unique_ptr<Recipe> build_matmul(const MatmulDesc& d, int threads) {
@@ -51,7 +74,9 @@ std::unique_ptr<Recipe> build_matmul(const MatmulDesc& d, int threads) {
   } else {
     kernel = {library_engine(), a, b, c, attributes, true};
   }
-  if (!kernel || is_reference(kernel)) return nullptr;
+  if (!kernel) return nullptr;
+  if (prefers_gemm(d)) choose_gemm(kernel);
+  if (is_reference(kernel)) return nullptr;
 
   auto recipe = std::make_unique<Recipe>(4, threads);
   enum { kA, kB, kBias, kC };

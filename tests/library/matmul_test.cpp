@@ -78,6 +78,25 @@ TEST_F(LibraryMatmul, LargerThanABlock) {
         with_layout(MatmulDesc::dense(ScalarKind::F32, 130, 97, 211), layout & 1, layout & 2, layout & 4, 5));
 }
 
+TEST_F(LibraryMatmul, ThinProducts) {
+  for (const ScalarKind dtype : {ScalarKind::F32, ScalarKind::BF16})
+    for (const auto& [m, n, k] : {std::array<int64_t, 3>{1, 150, 160},
+                                  {150, 1, 160},
+                                  {5, 70, 90},
+                                  {3, 520, 530},
+                                  {520, 9, 530},
+                                  {1, 1, 700}})
+      for (int layout = 0; layout < 8; ++layout) {
+        MatmulDesc d = with_layout(MatmulDesc::dense(dtype, m, n, k), layout & 1, layout & 2, layout & 4, 0);
+        d.bias = true;
+        for (const MatrixStrides& s : {MatrixStrides{{0, 0}, 0, 1}, d.c}) {
+          d.bias_strides = s;
+          d.beta = s == d.c ? 0 : 1;
+          if (matmul_supported(d)) expect_product(d);
+        }
+      }
+}
+
 TEST_F(LibraryMatmul, BFloat16) {
   for (int layout = 0; layout < 8; ++layout)
     for (const int64_t n : {1, 5, 40}) {
@@ -212,27 +231,30 @@ TEST_F(LibraryMatmul, NegativeSizeIsAnError) {
 }
 
 TEST_F(LibraryMatmul, EqualBitsFromManyThreads) {
-  const MatmulDesc d = MatmulDesc::dense(ScalarKind::F32, 70, 90, 310);
-  std::vector<float> a(d.m * d.k), b(d.k * d.n), first(d.m * d.n);
-  std::mt19937 random(7);
-  std::normal_distribution<float> normal;
-  for (float& x : a) x = normal(random);
-  for (float& x : b) x = normal(random);
-  const auto plan = plan_matmul(d);
-  plan->run(a.data(), b.data(), nullptr, first.data(), thread_workspace());
-  std::vector<std::thread> threads;
-  std::atomic<int> different = 0;
-  for (int t = 0; t < 4; ++t)
-    threads.emplace_back([&] {
-      std::vector<float> c(d.m * d.n);
-      for (int i = 0; i < 25; ++i) {
-        std::fill(c.begin(), c.end(), 0.0f);
-        plan->run(a.data(), b.data(), nullptr, c.data(), thread_workspace());
-        different += std::memcmp(c.data(), first.data(), c.size() * sizeof(float)) != 0;
-      }
-    });
-  for (std::thread& t : threads) t.join();
-  EXPECT_EQ(different, 0);
+  for (const auto& [m, n, k] :
+       {std::array<int64_t, 3>{70, 90, 310}, {3, 600, 600}, {1, 900, 310}, {900, 1, 310}}) {
+    const MatmulDesc d = MatmulDesc::dense(ScalarKind::F32, m, n, k);
+    std::vector<float> a(d.m * d.k), b(d.k * d.n), first(d.m * d.n);
+    std::mt19937 random(7);
+    std::normal_distribution<float> normal;
+    for (float& x : a) x = normal(random);
+    for (float& x : b) x = normal(random);
+    const auto plan = plan_matmul(d);
+    plan->run(a.data(), b.data(), nullptr, first.data(), thread_workspace());
+    std::vector<std::thread> threads;
+    std::atomic<int> different = 0;
+    for (int t = 0; t < 4; ++t)
+      threads.emplace_back([&] {
+        std::vector<float> c(d.m * d.n);
+        for (int i = 0; i < 25; ++i) {
+          std::fill(c.begin(), c.end(), 0.0f);
+          plan->run(a.data(), b.data(), nullptr, c.data(), thread_workspace());
+          different += std::memcmp(c.data(), first.data(), c.size() * sizeof(float)) != 0;
+        }
+      });
+    for (std::thread& t : threads) t.join();
+    EXPECT_EQ(different, 0);
+  }
 }
 
 TEST_F(LibraryMatmul, ManyThreadsMakeTheSamePlans) {

@@ -7,3 +7,6 @@ endfunction()
 fl_check(layers tools/check_layers.py)
 fl_check(layers_finds_planted_violations tests/check/test_check_layers.py)
 fl_check(format tools/check_format.py)
+if(NOT FLAMBEAU_SANITIZE)  # sanitizers add constructors of their own
+  fl_check(static_constructors tools/check_static_constructors.py ${CMAKE_BINARY_DIR})
+endif()

@@ -1,4 +1,4 @@
-# Checks of the source text, as tests with the label `check`.
+# Checks of the source text and of the object files, as tests with the label `check`.
 find_package(Python COMPONENTS Interpreter REQUIRED)
 function(fl_check name)
   add_test(NAME check.${name} COMMAND ${Python_EXECUTABLE} ${ARGN} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})

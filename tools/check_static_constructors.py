@@ -1,38 +1,47 @@
-"""Checks that no object file of the libraries runs code before main(): their order is nobody's to know.
+"""Checks that no source file of the library runs code before main(): their order is nobody's to know.
 
 Usage: check_static_constructors.py BUILD_FOLDER    prints one line for each; exit status 1 if there are any
 """
+import json
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 
+from source_files import ROOT
+
 # The function that GCC makes of all dynamic initialisers of one source file.
-CONSTRUCTOR = re.compile(r" t _GLOBAL__sub_I_(\S+)")
-MEMBER = re.compile(r"^(\S+\.o):$")
+CONSTRUCTOR = re.compile(r"(.*):[0-9a-f]+ t _GLOBAL__sub_I_")
 
 
-def constructors(archive):
-    """(object file, first symbol initialised) of every source file with a dynamic initialiser."""
-    text = subprocess.run(["nm", str(archive)], capture_output=True, text=True, check=True).stdout
-    member = ""
-    for line in text.splitlines():
-        named = MEMBER.match(line)
-        member = named[1] if named else member
-        found = CONSTRUCTOR.search(line)
-        if found:
-            yield member, found[1]
+def library_objects(build):
+    """{source file: object file} of the library, of those that are built."""
+    objects = {}
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        words = shlex.split(entry["command"])
+        source, made = pathlib.Path(entry["file"]), build / words[words.index("-o") + 1]
+        if source.is_relative_to(ROOT / "flambeau") and made.is_file():
+            objects[source] = made
+    return objects
+
+
+def with_constructors(objects):
+    """Those of the source files whose object has a dynamic initialiser."""
+    source_of = {str(made): source for source, made in objects.items()}
+    names = subprocess.run(["nm", "--print-file-name", *source_of], capture_output=True, text=True, check=True).stdout
+    return sorted({source_of[found[1]] for found in map(CONSTRUCTOR.match, names.splitlines()) if found})
 
 
 def main(arguments):
-    archives = sorted(pathlib.Path(arguments[0]).glob("libfl_*.a"))
-    if not archives:
-        print(f"check_static_constructors: expected libraries libfl_*.a in {arguments[0]}, found none; build first")
+    objects = library_objects(pathlib.Path(arguments[0]))
+    if not objects:
+        print(f"check_static_constructors: expected object files in {arguments[0]}, found none; build first")
         return 1
-    found = [(archive.name, *what) for archive in archives for what in constructors(archive)]
-    for archive, member, symbol in found:
-        print(f"{archive}({member}): static constructor in the file that defines {symbol}")
-    print(f"check_static_constructors: {len(archives)} libraries, {len(found)} static constructors")
+    found = with_constructors(objects)
+    for source in found:
+        print(f"{source.relative_to(ROOT)}: has a static constructor; make it a function's static variable")
+    print(f"check_static_constructors: {len(objects)} files, {len(found)} with static constructors")
     return 1 if found else 0
 
 

@@ -85,7 +85,10 @@ void Value::wrong(std::string_view expected) const {
 }
 
 namespace {
-const Tensor kUndefined;
+const Tensor& undefined() {
+  static const Tensor none;
+  return none;
+}
 const std::vector<Tensor>& no_tensors() {
   static const std::vector<Tensor> none;
   return none;
@@ -97,7 +100,7 @@ static_assert(sizeof(Tensor) == sizeof(void*));
 const Tensor& Value::tensor() const {
   if (tag_ == Tag::Tensor) return tensor_;
   if (tag_ != Tag::None) wrong("a Tensor");
-  return kUndefined;
+  return undefined();
 }
 const std::vector<Tensor>& Value::tensors() const {
   if (tag_ == Tag::None) return no_tensors();

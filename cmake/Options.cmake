@@ -20,7 +20,8 @@ set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g")
 # No contraction: a product and a sum are rounded twice here, as in generated code.
 # g++ 12 sees impossible sizes in boost's small_vector; the four flow-based warnings below are its false alarms.
 add_compile_options(-Wall -Wextra -Werror -ffp-contract=off -fno-semantic-interposition)
-add_compile_options(-Wno-stringop-overread -Wno-stringop-overflow -Wno-array-bounds -Wno-maybe-uninitialized)
+add_compile_options(-Wno-stringop-overread -Wno-stringop-overflow -Wno-array-bounds -Wno-maybe-uninitialized
+                    -Wno-missing-field-initializers)
 if(FLAMBEAU_SANITIZE)
   string(REPLACE ";" "," FLAMBEAU_SANITIZE_FLAG "${FLAMBEAU_SANITIZE}")
   add_compile_options(-fsanitize=${FLAMBEAU_SANITIZE_FLAG} -fno-omit-frame-pointer -g1)

@@ -1,0 +1,96 @@
+// A lowered graph: buffers and the flat list of kernels and library calls that fill them.
+//
+//   program(b0: f32[s0, 1024] in, b1: f32[s0, 1024] out)
+//     kernel fused_exp_sum(b0, b2)
+//     library mm(b2, b3) -> b1
+//
+// Sizes are expressions over symbols whose values come from the inputs of a call. runtime/ compiles and runs
+// programs.
+#pragma once
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "flambeau/graph/graph.h"
+#include "flambeau/loop/ir.h"
+#include "flambeau/op/op_def.h"
+
+namespace fl::loop {
+
+/// Memory for one value. Strides and offset in elements, from the start of the buffer's memory (Input: from
+/// the storage's start, so that the tensor's own offset applies).
+struct ProgramBuffer {
+  enum class Kind : uint8_t {
+    Input,      ///< tensor number `index` of the call
+    Output,     ///< freshly allocated for each call; at least one output reads it
+    Temporary,  ///< in the arena
+  };
+  Kind kind = Kind::Temporary;
+  int index = -1;
+  DType dtype = DType::Float32;
+  std::vector<Expr> sizes, strides;
+  Expr offset = 0;
+  /// Elements to allocate (Output and Temporary): 1 + the largest index, 0 if any size is 0.
+  Expr elements = 0;
+  std::string name;  ///< of the graph value, for dumps
+};
+
+/// One kernel on buffers: kernel.buffers[k] is buffers[k] of the program, at its start plus its offset.
+struct KernelStep {
+  std::shared_ptr<const Kernel> kernel;
+  std::vector<int> buffers;
+};
+
+/// A call of a routine of runtime/ or of a library: the operator's arguments with GraphRef{buffer, 0} in the
+/// place of tensors; results are written into `outs`, whose layout is the program's choice.
+struct LibraryStep {
+  const OpInfo* op = nullptr;
+  std::vector<Value> args;
+  std::vector<int> outs;
+};
+
+using Step = std::variant<KernelStep, LibraryStep>;
+
+/// An output of the program: a strided view of a buffer, a number, or nothing.
+struct ProgramOutput {
+  enum class Kind : uint8_t { Tensor, Number, None };
+  Kind kind = Kind::Tensor;
+  int buffer = -1;
+  TensorSpec spec;  ///< sizes, strides and offset (from the buffer's start) of the result
+  Expr number = 0;
+};
+
+/// Where a symbol's value comes from in a call.
+struct SymbolSource {
+  Expr symbol;
+  enum class Kind : uint8_t { Size, Stride, Offset, Number } kind = Kind::Size;
+  int input = -1;  ///< tensor number (Size, Stride, Offset) or number number (Number) of the call
+  int dim = -1;
+};
+
+struct Program {
+  std::string name;
+  std::vector<ProgramBuffer> buffers;
+  std::vector<Step> steps;
+  std::vector<ProgramOutput> outputs;
+  std::vector<SymbolSource> symbols;
+  int tensor_inputs = 0, number_inputs = 0;
+
+  std::string str() const;
+};
+
+struct LowerOptions {
+  bool fuse = true;  ///< false: one kernel for each operator
+  std::string name = "program";
+  /// Strides that an output must have; undefined entries are free to be chosen by the compiler. Empty: as
+  /// inferred.
+  bool keep_output_strides = true;
+};
+
+/// Lowers a functional graph of primitives (see graph/pass decompose, aot functionalise). Tensor inputs in
+/// order are the call's tensors; Size and Random inputs its numbers. Raises NotImplementedError naming the
+/// operator that has no lowering.
+Program lower(const graph::Graph& g, const LowerOptions& options = {});
+
+}  // namespace fl::loop

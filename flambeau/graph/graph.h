@@ -60,8 +60,8 @@ struct Node {
 /// A generator that the program draws from. Numbers come from (seed, offset + what was drawn before).
 struct RandomState {
   Device device;
-  sym::Expr seed, offset;  ///< symbols of two inputs of kind Random
-  SymInt increment = 0;    ///< by how much a run moves the offset on
+  sym::Expr seed_low, seed_high, offset;  ///< symbols of three inputs of kind Random
+  SymInt increment = 0;                   ///< by how much a run moves the offset on
 };
 
 /// Values: copying a graph copies all of it. Node references stay valid while their node lives.

@@ -14,7 +14,21 @@ Value fake_argument(const Graph& g, const Value& v) {
   return Value(std::move(list));
 }
 
+namespace {
+
+// What an operator writes keeps its shape and type.
+std::vector<TensorSpec> mutated_specs(const Graph& g, const OpInfo& op, const std::vector<Value>& args) {
+  std::vector<TensorSpec> specs;
+  if (op.return_count() > 0)
+    for (size_t i = 0; i < args.size(); ++i)
+      if (op.schema.args[i].mutated) specs.push_back(g.spec(args[i].graph_ref()));
+  return specs;
+}
+
+}  // namespace
+
 std::vector<TensorSpec> infer_specs(const Graph& g, const OpInfo& op, const std::vector<Value>& args) {
+  if (op.mutates()) return mutated_specs(g, op, args);
   std::vector<Value> fakes;
   fakes.reserve(args.size());
   for (const Value& a : args) fakes.push_back(fake_argument(g, a));

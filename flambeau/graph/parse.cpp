@@ -234,10 +234,10 @@ class Parser {
   void random(Cursor& c) {
     RandomState r;
     r.device = parse_device(c.word("a device", ":"));
-    c.expect(',');
-    r.seed = parse_expr(c.item());
-    c.expect(',');
-    r.offset = parse_expr(c.item());
+    for (sym::Expr* e : {&r.seed_low, &r.seed_high, &r.offset}) {
+      c.expect(',');
+      *e = parse_expr(c.item());
+    }
     c.expect(',');
     r.increment = sym_int(c);
     graph_.random.push_back(r);

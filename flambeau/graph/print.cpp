@@ -161,8 +161,8 @@ std::string to_text(const Graph& g) {
   }
   text += ")" + hints_text(g) + ":\n";
   for (const RandomState& r : g.random)
-    text += fmt::format("  random {}: {}, {}, {}\n", r.device.str(), r.seed.name(), r.offset.name(),
-                        r.increment.str());
+    text += fmt::format("  random {}, {}, {}, {}, {}\n", r.device.str(), r.seed_low.name(), r.seed_high.name(),
+                        r.offset.name(), r.increment.str());
   for (const Node& n : g.calls()) text += call_text(g, n);
   text += "  return";
   for (size_t i = 0; i < g.outputs().size(); ++i)

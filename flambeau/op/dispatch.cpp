@@ -33,6 +33,11 @@ bool any_without_data(const OpInfo& op, const Value* args) {
   return found;
 }
 
+bool returns_view_list(const OpInfo& op) {
+  return op.return_count() == 1 && op.schema.returns[0].type == ArgType::TensorList &&
+         op.schema.returns[0].alias;
+}
+
 void check_types(const OpInfo& op, const Value* args) {
   for (int i = 0; i < op.arg_count(); ++i)
     if (op.schema.args[i].type == ArgType::Tensor && !args[i].is_tensor())
@@ -170,9 +175,14 @@ Tensor fake_tensor(const TensorSpec& spec) { return Tensor(spec, Storage::withou
 
 void dispatch(const OpInfo& op, Value* args, Value* outs) {
   check_types(op, args);
-  if (op.is(Tag::Composite)) return op.decompose(args, outs);
-  if (!g_state.below_autograd && g_autograd && !g_state.inference &&
-      ((g_state.grad_enabled && (op.is_view() || op.mutates())) || any_requires_grad(op, args)))
+  const bool above = !g_state.below_autograd && g_autograd;
+  if (op.is(Tag::Composite) && op.decompose) {
+    if (above && returns_view_list(op)) return g_autograd(op, args, outs);
+    return op.decompose(args, outs);
+  }
+  // Views and changes are noted in every mode: what they may do later depends on the mode that they came
+  // from.
+  if (above && (op.is_view() || (!g_state.inference && (op.mutates() || any_requires_grad(op, args)))))
     return g_autograd(op, args, outs);
   dispatch_below_autograd(op, args, outs);
 }

@@ -1,0 +1,162 @@
+#include "flambeau/autograd/saved_tensor.h"
+
+#include "flambeau/autograd/autograd.h"
+
+namespace fl {
+namespace {
+
+struct HookPair {
+  SavedTensorHooks::Pack pack;
+  SavedTensorHooks::Unpack unpack;
+};
+std::vector<HookPair>& hook_stack() {
+  thread_local std::vector<HookPair> stack;
+  return stack;
+}
+
+/// "torch.FloatTensor [2, 3]", as PyTorch's messages name a tensor.
+std::string describe(const Tensor& t) {
+  std::string type;
+  switch (t.dtype()) {
+    case DType::Bool:
+      type = "Bool";
+      break;
+    case DType::UInt8:
+      type = "Byte";
+      break;
+    case DType::Int8:
+      type = "Char";
+      break;
+    case DType::Int16:
+      type = "Short";
+      break;
+    case DType::Int32:
+      type = "Int";
+      break;
+    case DType::Int64:
+      type = "Long";
+      break;
+    case DType::Float16:
+      type = "Half";
+      break;
+    case DType::BFloat16:
+      type = "BFloat16";
+      break;
+    case DType::Float32:
+      type = "Float";
+      break;
+    case DType::Float64:
+      type = "Double";
+      break;
+    case DType::Complex64:
+      type = "ComplexFloat";
+      break;
+    case DType::Complex128:
+      type = "ComplexDouble";
+      break;
+  }
+  const bool cuda = t.device().type == DeviceType::CUDA;
+  return fmt::format("torch.{}{}Tensor {}", cuda ? "cuda." : "", type, to_string(t.sizes()));
+}
+
+}  // namespace
+
+SavedTensorHooks::SavedTensorHooks(Pack pack, Unpack unpack) {
+  hook_stack().push_back({std::move(pack), std::move(unpack)});
+}
+SavedTensorHooks::~SavedTensorHooks() { hook_stack().pop_back(); }
+
+SavedTensor::SavedTensor(const Tensor& t, Role role, int output_nr)
+    : output_nr_(output_nr), role_(role), saved_(t.defined()) {
+  if (!saved_) return;
+  FL_CHECK(
+      !t.impl()->inference, RuntimeError,
+      "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference "
+      "mode in computation tracked by autograd. To work around this, you can make a clone to get a normal "
+      "tensor and use it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`.");
+  version_ = fl::version(t);
+  const bool hooked = !hook_stack().empty();
+  if (role == Role::Input && !hooked) {
+    tensor_ = t;
+    return;
+  }
+  if (role == Role::Output) {
+    has_history_ = is_differentiable(t.dtype());
+  } else {
+    Edge edge = gradient_edge(t);
+    has_history_ = static_cast<bool>(edge);
+    grad_fn_ = std::move(edge.node);
+    output_nr_ = edge.input;
+  }
+  if (!hooked) {
+    tensor_ = shallow_copy(t);
+    return;
+  }
+  NoGradGuard no_grad;
+  const HookPair hooks = hook_stack().back();
+  packed_ =
+      std::make_shared<Packed>(Packed{hooks.pack(role == Role::Output ? shallow_copy(t) : t), hooks.unpack});
+}
+
+void SavedTensor::check_version(const Tensor& t, const Node* maker, int nr) const {
+  const int64_t now = fl::version(t);
+  if (now == version_) return;
+  const std::string origin =
+      maker ? fmt::format(", which is output {} of {},", nr, short_name(maker->name())) : std::string();
+  FL_RAISE(RuntimeError,
+           "one of the variables needed for gradient computation has been modified by an inplace operation: "
+           "[{}]{} is at version {}; expected version {} instead. Hint: enable anomaly detection to find the "
+           "operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True, "
+           "check_nan=False).",
+           describe(t), origin, now, version_);
+}
+
+Tensor SavedTensor::unpack(const Node& owner) const {
+  if (!saved_) return {};
+  Tensor t;
+  std::shared_ptr<Packed> packed;
+  Ref<Node> maker;
+  {
+    std::lock_guard lock(owner.mutex());
+    FL_CHECK(
+        !released_, RuntimeError,
+        "Trying to backward through the graph a second time (or directly access saved tensors after they "
+        "have already been freed). Saved intermediate values of the graph are freed when you call "
+        ".backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the "
+        "graph a second time or if you need to access saved tensors after calling backward.");
+    t = tensor_;
+    packed = packed_;
+    maker = grad_fn_;
+  }
+  if (role_ == Role::Output) maker = Ref<Node>(const_cast<Node*>(&owner));
+  if (packed) {
+    t = shallow_copy(packed->unpack(packed->value));
+  } else if (role_ == Role::Input) {
+    const AutogradMeta* m = meta(t);
+    check_version(t, m ? m->grad_fn.get() : nullptr, m ? m->output_nr : 0);
+    return t;
+  } else {
+    check_version(t, maker.get(), output_nr_);
+    if (!has_history_) return t;
+    t = shallow_copy(t);
+  }
+  if (has_history_) set_history(t, maker, output_nr_);
+  return t;
+}
+
+void SavedTensor::release(const Node& owner) {
+  if (!saved_) return;
+  Tensor t;
+  std::shared_ptr<Packed> packed;
+  Ref<Node> maker;
+  {
+    std::lock_guard lock(owner.mutex());
+    released_ = true;
+    std::swap(t, tensor_);
+    std::swap(packed, packed_);
+    std::swap(maker, grad_fn_);
+  }
+  release_iteratively(std::move(maker));
+}
+
+}  // namespace fl

@@ -3,9 +3,10 @@
 Usage: bench_table.py [--build build] [--peer PYTHON] [--rounds 3] [--json FILE] [NAME...]
 
 A benchmark program prints lines {"name", "eager_ms", "compile_ms", "first_s"} (null: not measured). Its arguments are
-names; it runs those that it has, or all without arguments. The library's programs are the executables in
-BUILD/benchmarks; PyTorch's are benchmarks/peer/*.py except measure.py. Each round runs every program once, the two
-sides in turn; the table holds the medians over the rounds. OMP_NUM_THREADS is the number of processors if not set.
+names; it runs those that it has, or all without arguments. The library's programs are the executables bench_* in
+BUILD/benchmarks; PyTorch's are benchmarks/peer/*.py except measure.py. Each round runs every program once, bench_X just
+before X.py; the table holds the medians over the rounds. A program without such lines runs once, and what it prints is
+shown. OMP_NUM_THREADS is the number of processors if not set.
 """
 import argparse
 import json
@@ -33,24 +34,41 @@ GOALS = {
 
 
 def programs(build, peer):
-    """[(side, command)] of one round: programs with the same stem of both sides run one after the other."""
-    ours = {path.name: [str(path)] for path in sorted((build / "benchmarks").glob("*"))
+    """[(side, command)] of one round."""
+    ours = {path.name.removeprefix("bench_"): [str(path)] for path in (build / "benchmarks").glob("bench_*")
             if path.is_file() and os.access(path, os.X_OK)}
-    theirs = {path.stem: [peer, str(path)] for path in sorted((ROOT / "benchmarks/peer").glob("*.py"))
+    theirs = {path.stem: [peer, str(path)] for path in (ROOT / "benchmarks/peer").glob("*.py")
               if peer and path.stem != "measure"}
     order = sorted(ours.keys() | theirs.keys())
     return [(side, table[stem]) for stem in order for side, table in (("ours", ours), ("peer", theirs)) if stem in table]
 
 
 def run(command, names):
-    """The JSON lines that a program prints, as dictionaries."""
+    """What a program prints: (JSON lines as dictionaries, other lines)."""
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     environment.setdefault("OMP_NUM_THREADS", str(len(os.sched_getaffinity(0))))
     print(f"bench: {' '.join(command)}", file=sys.stderr, flush=True)
     done = subprocess.run([*command, *names], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if done.returncode:
         print(f"bench: {command[-1]} failed with status {done.returncode}:\n{done.stderr[-2000:]}", file=sys.stderr)
-    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    lines = done.stdout.splitlines()
+    return [json.loads(line) for line in lines if line.startswith("{")], [line for line in lines if line[:1] != "{"]
+
+
+def run_rounds(commands, names, rounds):
+    """{side: JSON lines} of all rounds."""
+    found = {"ours": [], "peer": []}
+    for round_number in range(rounds):
+        repeated = []
+        for side, command in commands:
+            lines, other = run(command, names)
+            found[side] += lines
+            if round_number == 0 and other:
+                print("\n".join(other), flush=True)
+            if lines:
+                repeated.append((side, command))
+        commands = repeated
+    return found
 
 
 def medians(lines):
@@ -106,10 +124,7 @@ def main():
     parser.add_argument("--json", type=pathlib.Path, help="write all lines here as well")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
-    lines = {"ours": [], "peer": []}
-    for _ in range(options.rounds):
-        for side, command in programs(options.build, options.peer):
-            lines[side] += run(command, options.names)
+    lines = run_rounds(programs(options.build, options.peer), options.names, options.rounds)
     if options.json:
         options.json.write_text(json.dumps(lines, indent=1) + "\n")
     if not options.peer:

@@ -83,5 +83,7 @@ Scalar load_scalar(const void* from, DType dtype);
 /// The first element in host memory, the others by the tensor's strides: the tensor's own memory, or on
 /// another device `copy`.
 const char* host_elements(const Tensor& t, std::vector<char>& copy);
+/// The elements' bytes in row-major order, in host memory.
+std::vector<char> row_major_bytes(const Tensor& t);
 
 }  // namespace fl

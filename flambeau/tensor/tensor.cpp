@@ -218,6 +218,23 @@ const char* host_elements(const Tensor& t, std::vector<char>& copy) {
   return copy.data();
 }
 
+std::vector<char> row_major_bytes(const Tensor& t) {
+  const auto item = static_cast<size_t>(size_of(t.dtype()));
+  std::vector<char> copy, bytes(static_cast<size_t>(t.numel().expect_int()) * item);
+  const char* from = host_elements(t, copy);
+  if (bytes.empty()) return bytes;
+  if (t.is_contiguous()) {
+    std::memcpy(bytes.data(), from, bytes.size());
+    return bytes;
+  }
+  char* to = bytes.data();
+  for_each_element(t, from, [&](const char* at) {
+    std::memcpy(to, at, item);
+    to += item;
+  });
+  return bytes;
+}
+
 void store_scalar(void* to, DType dtype, const Scalar& s) {
   visit_dtype(dtype, [&](auto* p) {
     using E = std::remove_pointer_t<decltype(p)>;

@@ -1,4 +1,5 @@
 // GFLOP/s of the library's matrix products and convolutions, by the median and by the best of several runs.
+// Argument: only the cases whose names contain it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -39,7 +40,7 @@ const char* wanted = "";  // only cases whose name contains it
 void report(const std::string& name, double operations, const std::string& kernel,
             const std::function<void()>& call) {
   if (name.find(wanted) == std::string::npos) return;
-  const Seconds s = measure(call, 0.15);
+  const Seconds s = measure(call, 0.05);
   fmt::print("{:<50} {:>9.1f} us {:>6.1f} GFLOP/s, best {:>6.1f}  {}\n", name, s.median * 1e6,
              operations / s.median * 1e-9, operations / s.best * 1e-9, kernel);
   std::fflush(stdout);

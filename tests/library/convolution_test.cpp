@@ -251,6 +251,44 @@ TEST_F(LibraryConvolution, NothingToSum) {
   }
 }
 
+TEST_F(LibraryConvolution, RandomGeometry) {
+  std::mt19937 random(11);
+  const auto draw = [&](int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(random() % (high - low + 1));
+  };
+  int taken = 0, drawn = 0;
+  while (drawn < 300) {
+    ConvolutionDesc d;
+    d.spatial = static_cast<int>(draw(1, 3));
+    d.groups = draw(0, 2) ? 1 : draw(2, 4);
+    d.batch = draw(1, 3);
+    d.in_channels = d.groups * draw(1, d.groups > 1 ? 3 : 20);
+    d.out_channels = d.groups * draw(1, d.groups > 1 ? 3 : 20);
+    bool fits = true;
+    for (int i = 0; i < d.spatial; ++i) {
+      d.input[i] = draw(1, 9);
+      d.kernel[i] = draw(1, 4);
+      d.stride[i] = draw(1, 3);
+      d.dilation[i] = draw(1, 2);
+      d.padding_begin[i] = draw(0, 4);
+      d.padding_end[i] = draw(0, 4);
+      fits &= d.input[i] + d.padding_begin[i] + d.padding_end[i] > d.dilation[i] * (d.kernel[i] - 1);
+    }
+    if (!fits) continue;
+    ++drawn;
+    d.pass = kPasses[draw(0, 2)];
+    d.bias = draw(0, 1);
+    d.relu = d.pass == ConvolutionPass::Forward && draw(0, 1);
+    d.beta = d.bias ? 0.0f : static_cast<float>(draw(0, 1));
+    d.set_layout(static_cast<Layout>(draw(0, 1)), static_cast<Layout>(draw(0, 1)));
+    if (!convolution_supported(d)) continue;
+    ++taken;
+    expect_convolution(d);
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(taken, 200);
+}
+
 TEST_F(LibraryConvolution, RefusesOtherStrides) {
   ConvolutionDesc d = square(2, 3, 5, 4, 3, 1, 1);
   d.input_strides[3] = 2;

@@ -118,6 +118,41 @@ TEST_F(LibraryMatmul, Float64IsNotTaken) {
   EXPECT_THROW(matmul(d, nullptr, nullptr, nullptr, nullptr), NotImplementedError);
 }
 
+TEST_F(LibraryMatmul, RandomLayouts) {
+  std::mt19937 random(13);
+  const auto draw = [&](int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(random() % (high - low + 1));
+  };
+  int taken = 0;
+  for (int drawn = 0; drawn < 500; ++drawn) {
+    MatmulDesc d = MatmulDesc::dense(ScalarKind::F32, draw(1, 40), draw(1, 40), draw(0, 40));
+    d.batch = {draw(1, 3), draw(1, 3)};
+    // Memory order: batches outside, or one of them between the rows and the columns as attention heads are.
+    const auto place = [&](int64_t rows, int64_t columns, bool repeats) {
+      const bool transposed = draw(0, 1);
+      if (transposed) std::swap(rows, columns);
+      const int64_t inner = columns + draw(0, 2), heads = draw(0, 2) ? 1 : d.batch[1];
+      MatrixStrides s{{0, heads > 1 ? inner : rows * inner}, heads * inner, 1};
+      s.batch[0] = rows * inner * d.batch[1];
+      if (repeats && draw(0, 3) == 0) s.batch[draw(0, 1)] = 0;
+      if (transposed) std::swap(s.row, s.column);
+      return s;
+    };
+    d.a = place(d.m, d.k, true);
+    d.b = place(d.k, d.n, true);
+    d.c = place(d.m, d.n, false);
+    d.bias = draw(0, 1);
+    if (d.bias) d.bias_strides = draw(0, 1) ? place(d.m, d.n, true) : MatrixStrides{{0, 0}, 0, 1};
+    d.beta = static_cast<float>(draw(0, 1));
+    d.relu = draw(0, 1);
+    if (!matmul_supported(d)) continue;
+    ++taken;
+    expect_product(d);
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(taken, 250);
+}
+
 TEST_F(LibraryMatmul, BatchesWithStridesAndBroadcast) {
   MatmulDesc d = MatmulDesc::dense(ScalarKind::F32, 6, 10, 8);
   d.batch = {3, 4};

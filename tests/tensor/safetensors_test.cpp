@@ -164,7 +164,6 @@ TEST(SafeTensors, DamagedEntriesAreNamed) {
   EXPECT_EQ(entry(R"("dtype":"BOOL","shape":[4],"data_offsets":[0,4])"),
             d + "bool elements of 0 or 1, got 97");
   EXPECT_NE(entry(R"("dtype":"U8","shape":[[4]],"data_offsets":[0,4])").find("3 levels"), std::string::npos);
-            std::string::npos);
 }
 
 TEST(SafeTensors, OverlapsHolesAndRepetitionsAreNamed) {

@@ -131,8 +131,7 @@ void Graph::add_users(const Node& n) {
 }
 
 void Graph::remove_users(const Node& n) {
-  for (const Value& a : n.args)
-    for_each_ref(a, [&](GraphRef r) { std::erase(links_[r.node].users, n.id); });
+  for (const Value& a : n.args) for_each_ref(a, [&](GraphRef r) { std::erase(links_[r.node].users, n.id); });
 }
 
 void Graph::set_args(int32_t id, std::vector<Value> args) {
@@ -144,9 +143,7 @@ void Graph::set_args(int32_t id, std::vector<Value> args) {
 }
 
 void Graph::replace_uses(GraphRef from, GraphRef to) {
-  auto replaced = [&](const Value& v) {
-    return map_refs(v, [&](GraphRef r) { return r == from ? to : r; });
-  };
+  auto replaced = [&](const Value& v) { return map_refs(v, [&](GraphRef r) { return r == from ? to : r; }); };
   for (int32_t user : std::vector<int32_t>(links_[from.node].users)) {
     if (user == to.node) continue;
     std::vector<Value> args = node(user).args;

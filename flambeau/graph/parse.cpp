@@ -68,7 +68,8 @@ class Cursor {
   std::string word(std::string_view what, std::string_view more = "") {
     skip_space();
     const size_t start = at_;
-    while (at_ < text_.size() && (is_word(text_[at_]) || more.find(text_[at_]) != std::string_view::npos)) ++at_;
+    while (at_ < text_.size() && (is_word(text_[at_]) || more.find(text_[at_]) != std::string_view::npos))
+      ++at_;
     if (start == at_) fail(what);
     return std::string(text_.substr(start, at_ - start));
   }

@@ -51,7 +51,8 @@ std::vector<PassReport> run_passes(Graph& g, std::span<const Pass> passes, std::
       try {
         if (verifying) verify(g);
       } catch (const InternalError& e) {
-        throw InternalError(fmt::format("{}: the graph is wrong after the pass {}: {}", stage, pass.name, e.what()));
+        throw InternalError(
+            fmt::format("{}: the graph is wrong after the pass {}: {}", stage, pass.name, e.what()));
       }
     }
     r.calls_after = g.call_count();

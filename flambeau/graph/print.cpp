@@ -99,13 +99,13 @@ std::string hints_text(const Graph& g) {
 }  // namespace
 
 std::string to_text(const TensorSpec& s) {
-  std::string text = fmt::format("{}{}", info(s.dtype).short_name, list_text(s.sizes, [](SymInt i) { return i.str(); }));
+  std::string text =
+      fmt::format("{}{}", info(s.dtype).short_name, list_text(s.sizes, [](SymInt i) { return i.str(); }));
   std::vector<std::string> extra;
   const Sizes usual = contiguous_strides(s.sizes);
   bool plain = usual.size() == s.strides.size();
   for (size_t i = 0; plain && i < usual.size(); ++i) plain = usual[i].same_as(s.strides[i]);
-  if (!plain)
-    extra.push_back("strides=" + list_text(s.strides, [](SymInt i) { return i.str(); }));
+  if (!plain) extra.push_back("strides=" + list_text(s.strides, [](SymInt i) { return i.str(); }));
   if (!s.offset.same_as(0)) extra.push_back("offset=" + s.offset.str());
   if (s.device != Device{}) extra.push_back("device=" + s.device.str());
   if (!extra.empty()) {
@@ -161,12 +161,11 @@ std::string to_text(const Graph& g) {
   }
   text += ")" + hints_text(g) + ":\n";
   for (const RandomState& r : g.random)
-    text += fmt::format("  random {}, {}, {}, {}, {}\n", r.device.str(), r.seed_low.name(), r.seed_high.name(),
-                        r.offset.name(), r.increment.str());
+    text += fmt::format("  random {}, {}, {}, {}, {}\n", r.device.str(), r.seed_low.name(),
+                        r.seed_high.name(), r.offset.name(), r.increment.str());
   for (const Node& n : g.calls()) text += call_text(g, n);
   text += "  return";
-  for (size_t i = 0; i < g.outputs().size(); ++i)
-    text += (i ? ", " : " ") + to_text(g, g.outputs()[i]);
+  for (size_t i = 0; i < g.outputs().size(); ++i) text += (i ? ", " : " ") + to_text(g, g.outputs()[i]);
   return text + "\n";
 }
 

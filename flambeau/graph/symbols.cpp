@@ -61,8 +61,8 @@ SymbolValues::SymbolValues(const Graph& g, const std::vector<Value>& inputs) {
   for (const Equation& e : equations) {
     if (e.dim < 0) continue;
     const int64_t expected = evaluate(e.expr);
-    FL_CHECK(expected == e.value, RuntimeError, "input '{}' has size {} in dimension {}, the graph expects {}",
-             e.input->name, e.value, e.dim,
+    FL_CHECK(expected == e.value, RuntimeError,
+             "input '{}' has size {} in dimension {}, the graph expects {}", e.input->name, e.value, e.dim,
              e.expr.is_const() ? std::to_string(expected) : fmt::format("{} = {}", e.expr.str(), expected));
   }
 }

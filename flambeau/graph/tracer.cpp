@@ -51,7 +51,8 @@ Tensor GraphTracer::tensor_for(GraphRef r) {
 // Copies of a handle carry its note; a handle that was made anew from the same memory is found by it.
 GraphRef GraphTracer::lookup(const Tensor& t) const {
   if (t.impl()->trace)
-    if (auto* note = dynamic_cast<Note*>(t.impl()->trace.get()); note && note->tracer == id_) return note->ref;
+    if (auto* note = dynamic_cast<Note*>(t.impl()->trace.get()); note && note->tracer == id_)
+      return note->ref;
   auto it = by_storage_.find(t.storage().get());
   if (it != by_storage_.end())
     for (const Alias& a : it->second)
@@ -60,7 +61,8 @@ GraphRef GraphTracer::lookup(const Tensor& t) const {
 }
 
 Tensor GraphTracer::capture(const Tensor& real) {
-  FL_RAISE(UnsupportedError, "a tensor of shape {} that is no value of the graph was used in a traced function",
+  FL_RAISE(UnsupportedError,
+           "a tensor of shape {} that is no value of the graph was used in a traced function",
            to_string(real.sizes()));
 }
 
@@ -72,10 +74,16 @@ Tensor GraphTracer::stand_in(const Tensor& t) {
            "a tensor without elements (shape {}) that was not made in this trace was used in it",
            to_string(t.sizes()));
   Tensor fake = capture(t);
-  kept_.push_back(t);
-  stand_ins_.emplace(t.impl(), fake);
+  adopt(t, fake);
   return fake;
 }
+
+void GraphTracer::adopt(const Tensor& real, const Tensor& fake) {
+  kept_.push_back(real);
+  stand_ins_.insert_or_assign(real.impl(), fake);
+}
+
+void GraphTracer::written(const Tensor&, const Tensor&) {}
 
 GraphRef GraphTracer::ref_of(const Tensor& t) { return lookup(stand_in(t)); }
 
@@ -130,10 +138,12 @@ void GraphTracer::record(const OpInfo& op, Value* args, Value* outs) {
   for (const Tensor& t : results) specs.push_back(t.spec());
   Node& n = graph_.insert(before_, op, std::move(graph_args), std::move(specs));
   if (op.mutates()) {
+    for (int i = 0; i < op.arg_count(); ++i)
+      if (op.schema.args[i].mutated) written(args[i].tensor(), fakes[i].tensor());
     // The results are the tensors that were written.
-    int written = 0;
-    for (int i = 0; i < op.arg_count() && written < op.return_count(); ++i)
-      if (op.schema.args[i].mutated) outs[written++] = args[i];
+    int count = 0;
+    for (int i = 0; i < op.arg_count() && count < op.return_count(); ++i)
+      if (op.schema.args[i].mutated) outs[count++] = args[i];
   } else {
     for (size_t i = 0; i < results.size(); ++i) bind(results[i], n.ref(static_cast<int>(i)));
   }

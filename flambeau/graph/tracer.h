@@ -34,8 +34,12 @@ class GraphTracer : public Tracer {
   virtual Tensor capture(const Tensor& real);
   /// What a call reads in the place of a real tensor; captures it on the first meeting.
   Tensor stand_in(const Tensor& t);
+  /// Makes a tensor without elements that is bound to a value stand for a real one.
+  void adopt(const Tensor& real, const Tensor& fake);
   /// Called with each node made.
   virtual void recorded(Node&) {}
+  /// Called with each tensor that a call writes, as the caller gave it and as it stands in the trace.
+  virtual void written(const Tensor& given, const Tensor& standing);
 
  private:
   struct Note;

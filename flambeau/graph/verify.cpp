@@ -75,8 +75,8 @@ bool same_list(const Graph& g, const Sizes& a, const Sizes& b) {
 }
 
 void verify_args(const Graph& g, const Node& n, const std::vector<char>& defined) {
-  FL_ASSERT(n.args.size() == n.op->schema.args.size(), "%{} = {}: {} arguments, got {}", n.name,
-            n.op->name(), n.op->schema.args.size(), n.args.size());
+  FL_ASSERT(n.args.size() == n.op->schema.args.size(), "%{} = {}: {} arguments, got {}", n.name, n.op->name(),
+            n.op->schema.args.size(), n.args.size());
   for (size_t i = 0; i < n.args.size(); ++i) {
     const Argument& a = n.op->schema.args[i];
     FL_ASSERT(fits(a.type, n.args[i].tag()), "%{} = {}: argument '{}' has to be {}, got {} ({})", n.name,
@@ -125,9 +125,9 @@ void verify(const Graph& g) {
     FL_ASSERT(o.is_none() || o.tag() == Tag::Int || o.tag() == Tag::GraphRef,
               "an output of a graph is a tensor, an integer or None, got {}", to_text(g, o));
     for_each_ref(o, [&](GraphRef r) {
-      FL_ASSERT(g.has_node(r.node) && defined[r.node] &&
-                    r.index < static_cast<int>(g.node(r.node).outs.size()),
-                "output {} is not defined", to_text(g, o));
+      FL_ASSERT(
+          g.has_node(r.node) && defined[r.node] && r.index < static_cast<int>(g.node(r.node).outs.size()),
+          "output {} is not defined", to_text(g, o));
     });
   }
 }

@@ -25,8 +25,8 @@ class Tracer {
  public:
   virtual ~Tracer() = default;
   virtual void record(const OpInfo& op, Value* args, Value* outs) = 0;
-  /// The `.grad` of a tensor is about to be set, cleared or added to.
-  virtual void before_grad_change(const Tensor&) {}
+  /// The `.grad` of a tensor is about to be set or cleared, or (adds) added to.
+  virtual void before_grad_change(const Tensor&, [[maybe_unused]] bool adds = false) {}
 };
 
 /// Runs operators on tensors with elements; runtime/ implements it. The one call against the order of the

@@ -57,6 +57,8 @@ class Storage : public RefCounted, public FreeListed<Storage> {
   bool has_data() const { return has_data_; }
   /// Changes in place so far. Tensors that share the storage share the counter.
   int64_t version() const { return version_.load(std::memory_order_relaxed); }
+  /// Takes a count back to what it was before changes that were undone.
+  void restore_version(int64_t v) { version_.store(v, std::memory_order_relaxed); }
   void bump_version() { version_.fetch_add(1, std::memory_order_relaxed); }
   /// Replaces the memory (resize_, set_data); old contents up to the smaller size are kept.
   void resize(int64_t bytes);

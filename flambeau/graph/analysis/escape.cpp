@@ -13,7 +13,8 @@ std::vector<char> escaping_nodes(const Graph& g) {
     if (!n.op->is_view()) continue;
     views.push_back(n.id);
     // A view of memory that is seen.
-    for_each_ref(n.args[0], [&](GraphRef r) { escapes[n.id] |= escapes[r.node] && g.node(r.node).is_input(); });
+    for_each_ref(n.args[0],
+                 [&](GraphRef r) { escapes[n.id] |= escapes[r.node] && g.node(r.node).is_input(); });
   }
   for (auto it = views.rbegin(); it != views.rend(); ++it)
     if (escapes[*it]) for_each_ref(g.node(*it).args[0], [&](GraphRef r) { escapes[r.node] = 1; });

@@ -1,0 +1,14 @@
+// Symbols in the place of an example's sizes.
+#pragma once
+#include <vector>
+
+#include "flambeau/sym/shape_env.h"
+#include "flambeau/tensor/tensor.h"
+
+namespace fl::trace {
+
+/// The spec of an example with a new symbol for each marked dimension of size 2 or more. Strides that are
+/// products of sizes stay so as expressions; others that depend on a marked size become symbols, too.
+TensorSpec symbolic_spec(sym::ShapeEnv& env, const TensorSpec& example, const std::vector<bool>& dynamic);
+
+}  // namespace fl::trace

@@ -1,0 +1,46 @@
+#include "flambeau/trace/trace.h"
+
+#include "flambeau/base/error.h"
+#include "flambeau/trace/session.h"
+
+namespace fl::trace {
+
+TracedProgram trace(const Callable& function, const Tensors& inputs, const TraceOptions& options) {
+  Session session(inputs, options);
+  Tensors outputs;
+  session.run([&] { outputs = function(session.inputs()); });
+  return session.finish(outputs);
+}
+
+Tensor TracedProgram::outer(const Tensors& args, Outer o) const {
+  switch (o.kind) {
+    case Outer::Kind::Input:
+      return args[o.index];
+    case Outer::Kind::Captured: {
+      const CapturedInfo& c = captured[o.index];
+      return c.grad_of ? outer(args, c.grad_of).grad() : c.tensor;
+    }
+    default:
+      return {};
+  }
+}
+
+std::vector<Value> graph_inputs(const TracedProgram& p, const Tensors& args) {
+  FL_CHECK(args.size() == p.inputs.size(), TypeError, "the traced function takes {} tensors, got {}",
+           p.inputs.size(), args.size());
+  std::unordered_map<int32_t, Tensor> tensors;
+  for (size_t i = 0; i < args.size(); ++i) tensors.emplace(p.inputs[i].node, args[i]);
+  for (size_t i = 0; i < p.captured.size(); ++i)
+    if (p.captured[i].node >= 0)
+      tensors.emplace(p.captured[i].node, p.outer(args, {Outer::Kind::Captured, static_cast<int>(i)}));
+  std::vector<Value> values;
+  for (int32_t id : p.graph.inputs()) {
+    auto it = tensors.find(id);
+    FL_CHECK(it != tensors.end(), InternalError, "nothing gives input '{}' of the graph",
+             p.graph.node(id).name);
+    values.push_back(Value(it->second));
+  }
+  return values;
+}
+
+}  // namespace fl::trace

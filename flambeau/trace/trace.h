@@ -1,0 +1,98 @@
+// Capture of a C++ function: it runs once, on tensors without elements whose sizes are symbols, and every
+// call of an operator below autograd becomes a node of a graph.
+#pragma once
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "flambeau/graph/graph.h"
+#include "flambeau/op/grad_ctx.h"
+
+namespace fl::trace {
+
+using Callable = std::function<Tensors(const Tensors&)>;
+
+struct TraceOptions {
+  /// Sizes of all inputs are symbols. 0 and 1 stay constants.
+  bool dynamic = false;
+  /// Input number -> dimensions whose size is a symbol.
+  std::map<int, std::vector<int>> dynamic_dims;
+  /// Names of the inputs in the graph; arg0, arg1, ... where there is none.
+  std::vector<std::string> names;
+};
+
+/// One of the tensors that a program knows from outside.
+struct Outer {
+  enum class Kind : uint8_t { None, Input, Captured } kind = Kind::None;
+  int index = -1;  ///< of TracedProgram::inputs or ::captured
+  explicit operator bool() const { return kind != Kind::None; }
+  bool operator==(const Outer&) const = default;
+};
+
+/// A tensor that the caller passes. Inputs that are the same tensor are one input of the graph.
+struct InputInfo {
+  int32_t node = -1;     ///< its placeholder
+  int same_as = -1;      ///< an earlier input that is the same tensor
+  int shares_with = -1;  ///< the first earlier input on the same storage
+  TensorSpec spec;       ///< in the graph: sizes over symbols
+  bool requires_grad = false;
+  bool is_leaf = true;
+};
+
+/// A tensor that the function reached by itself: a parameter, a buffer, a constant.
+struct CapturedInfo {
+  int32_t node = -1;
+  Tensor tensor;
+  Outer grad_of;          ///< at the start of a run it is the .grad of this one
+  int shares_input = -1;  ///< an input on the same storage
+};
+
+/// One tensor that the function returned.
+struct OutputInfo {
+  bool defined = true;
+  Outer is;                  ///< it is this tensor itself
+  int is_output = -1;        ///< it is the same object as an earlier output
+  Outer alias_of;            ///< it has this one's storage (the first such)
+  int alias_of_output = -1;  ///< it has the storage of this earlier output, and of nothing outside
+  bool requires_grad = false;
+  TensorSpec spec;
+};
+
+/// What the function did to the .grad of a tensor from outside.
+struct GradEffect {
+  Outer target;
+  int output = -1;  ///< the output of the graph that it becomes; -1: undefined
+};
+
+/// The function added to a .grad, so what it did depends on whether there was one.
+struct GradAssumption {
+  Outer target;
+  bool defined = false;
+};
+
+struct TracedProgram {
+  /// Inputs: each distinct tensor input, then captured ones and numbers in the order in which they were met.
+  /// Outputs: the function's, then the gradients that it left.
+  graph::Graph graph;
+  std::vector<InputInfo> inputs;
+  std::vector<CapturedInfo> captured;
+  std::vector<OutputInfo> outputs;
+  std::vector<GradEffect> grad_effects;
+  std::vector<GradAssumption> grad_assumptions;
+  bool grad_enabled = true;  ///< the mode at the start
+
+  const std::vector<sym::Guard>& guards() const { return graph.shape_env->guards(); }
+  /// The tensor in a run with these arguments.
+  Tensor outer(const Tensors& args, Outer o) const;
+};
+
+/// What a graph takes as inputs in a run: placeholders that the program knows are looked up, numbers drawn
+/// from generators reserve `increment` (so each call is another draw).
+std::vector<Value> graph_inputs(const TracedProgram& p, const Tensors& args);
+
+/// Raises UnsupportedError where the function reads elements, and whatever the function raises. What the
+/// function did to .grad and to other state of real tensors is undone.
+TracedProgram trace(const Callable& function, const Tensors& inputs, const TraceOptions& options = {});
+
+}  // namespace fl::trace

@@ -55,7 +55,9 @@ class Functionaliser {
   }
 
  private:
-  static int64_t key(GraphRef r) { return (static_cast<int64_t>(r.node) << 32) | static_cast<uint32_t>(r.index); }
+  static int64_t key(GraphRef r) {
+    return (static_cast<int64_t>(r.node) << 32) | static_cast<uint32_t>(r.index);
+  }
   int index_of(GraphRef r) const { return index_.at(key(r)); }
 
   int add_root(GraphRef r, int32_t input = -1) {
@@ -170,7 +172,8 @@ class Functionaliser {
     const GraphRef new_value = tracer_.ref_of(result);
     while (values_[at].parent >= 0) {
       const TensorValue& v = values_[at];
-      FL_CHECK(v.step.op->write_back && v.step.op->schema.returns[0].type == ArgType::Tensor, UnsupportedError, "the view {} has no rule that writes a change through it",
+      FL_CHECK(v.step.op->write_back && v.step.op->schema.returns[0].type == ArgType::Tensor,
+               UnsupportedError, "the view {} has no rule that writes a change through it",
                v.step.op->name());
       const Tensor base = tracer_.tensor_for(get(v.parent));
       std::vector<Value> args = v.step.args;
@@ -233,8 +236,8 @@ void Functionaliser::make_recipes(FunctionalInfo& info, std::vector<Value>& outp
   const size_t count = std::min(info.outputs.size(), replayed_);
   for (size_t i = count; i < info.outputs.size(); ++i) outputs[i] = functional(outputs[i]);
   std::vector<int> value_of(count, -1);
-  std::unordered_map<int, int> uses;          // outputs on each root
-  std::unordered_map<int, int> base_output;   // the output that is the root itself
+  std::unordered_map<int, int> uses;         // outputs on each root
+  std::unordered_map<int, int> base_output;  // the output that is the root itself
   for (size_t i = 0; i < count; ++i) {
     if (outputs[i].tag() != Value::Tag::GraphRef) continue;
     const int v = value_of[i] = index_of(outputs[i].graph_ref());

@@ -37,12 +37,12 @@ struct FunctionalInfo {
   std::vector<Mutation> mutations;    ///< in order of the inputs
 };
 
-/// Afterwards no call has a side effect. A changed view is written into its base by the view's write_back, and
-/// other views of the base are made again where they are read. New outputs follow the original ones: the final
-/// values of changed inputs, then bases that several outputs are views of; an original output that is replayed
-/// from another tensor becomes None. Only the first `replayed` outputs are; the others are plain values. Inputs may not share memory with each other. Raises UnsupportedError on a
-/// change through a view that has no write_back, NotImplementedError on a mutating operator without functional
-/// form.
+/// Afterwards no call has a side effect. A changed view is written into its base by the view's write_back,
+/// and other views of the base are made again where they are read. New outputs follow the original ones: the
+/// final values of changed inputs, then bases that several outputs are views of; an original output that is
+/// replayed from another tensor becomes None. Only the first `replayed` outputs are; the others are plain
+/// values. Inputs may not share memory with each other. Raises UnsupportedError on a change through a view
+/// that has no write_back, NotImplementedError on a mutating operator without functional form.
 FunctionalInfo functionalise(graph::Graph& g, size_t replayed = SIZE_MAX);
 
 }  // namespace fl::aot

@@ -54,7 +54,7 @@ Tensors AccumulateGrad::apply(Tensors&& grads) {
   Tensor g = std::move(grads[0]);
   if (!g.defined()) return {};
   AutogradMeta& m = *meta(leaf_);
-  if (Tracer* tracer = dispatch_state().tracer) tracer->before_grad_change(leaf_);
+  if (Tracer* tracer = dispatch_state().tracer) tracer->before_grad_change(leaf_, true);
   {
     std::lock_guard lock(grad_mutex(&m));
     add_to_grad(leaf_, m, std::move(g));

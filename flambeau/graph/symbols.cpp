@@ -30,6 +30,7 @@ SymbolValues::SymbolValues(const Graph& g, const std::vector<Value>& inputs) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Node& n = g.node(g.inputs()[i]);
     if (n.is_number()) {
+      if (inputs[i].is_none()) continue;
       values_[n.symbol] = inputs[i].to_int();
       continue;
     }

@@ -122,7 +122,24 @@ void GraphTracer::run_on_fakes(const OpInfo& op, Value* args, Value* outs) {
   dispatch_below_autograd(op, args, outs);
 }
 
+// A composite that draws from a generator is expanded at once, while the trace answers draws.
+bool GraphTracer::expand_random(const OpInfo& op, Value* args, Value* outs) {
+  const OpInfo& f = op.functional ? *op.functional : op;
+  if (!f.is(Tag::Random) || f.is_primitive() || !f.decompose) return false;
+  StateGuard<bool> below(&DispatchState::below_autograd, true);
+  f.decompose(args, outs);
+  if (!op.mutates()) return true;
+  int written = 0;
+  for (int i = 0; i < op.arg_count() && written < f.return_count(); ++i)
+    if (op.schema.args[i].mutated) {
+      outs[written] = call(find_op("copy_"), {args[i], outs[written]})[0];
+      ++written;
+    }
+  return true;
+}
+
 void GraphTracer::record(const OpInfo& op, Value* args, Value* outs) {
+  if (expand_random(op, args, outs)) return;
   FL_CHECK(!op.is(Tag::DataDependent), UnsupportedError,
            "{} gives sizes or a number that depend on the elements of a tensor, which a graph cannot hold; "
            "move the call out of the compiled function, or run the function without fullgraph",

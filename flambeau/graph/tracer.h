@@ -49,6 +49,7 @@ class GraphTracer : public Tracer {
   };
   GraphRef lookup(const Tensor& t) const;
   Value graph_argument(const OpInfo& op, int i, Value* fake);
+  bool expand_random(const OpInfo& op, Value* args, Value* outs);
   Tensor number_tensor(const Tensor& t);
   void run_on_fakes(const OpInfo& op, Value* args, Value* outs);
 

@@ -64,7 +64,7 @@ std::vector<bool> marked_dims(const Tensor& t, int input, const TraceOptions& op
 
 }  // namespace
 
-class Session::Recorder : public graph::GraphTracer {
+class Session::Recorder : public graph::GraphTracer, public RandomHook {
  public:
   explicit Recorder(std::unique_ptr<TracedProgram> p) : GraphTracer(p->graph), program_(std::move(p)) {
     program_->graph.shape_env = std::make_shared<sym::ShapeEnv>();
@@ -76,6 +76,7 @@ class Session::Recorder : public graph::GraphTracer {
   TracedProgram finish(const Tensors& outputs);
 
   void before_grad_change(const Tensor& t, bool adds) override;
+  PhiloxSlot reserve(Generator& generator, SymInt count) override;
 
   Tensors fakes;
   const std::vector<CapturedInfo>& captured() const { return program_->captured; }
@@ -244,6 +245,27 @@ OutputInfo Session::Recorder::output_info(const Tensor& t, const Tensors& output
   return o;
 }
 
+PhiloxSlot Session::Recorder::reserve(Generator& generator, SymInt count) {
+  auto& known = program_->generators;
+  size_t i = 0;
+  while (i < known.size() && known[i].get() != &generator) ++i;
+  if (i == known.size()) {
+    known.emplace_back(&generator);
+    graph::RandomState r;
+    r.device = generator.device();
+    sym::ShapeEnv& env = *graph().shape_env;
+    r.seed_low = env.create_opaque("seed_low");
+    r.seed_high = env.create_opaque("seed_high");
+    r.offset = env.create_opaque("offset");
+    for (const sym::Expr& e : {r.seed_low, r.seed_high, r.offset}) graph().add_symbol(InputKind::Random, e);
+    graph().random.push_back(std::move(r));
+  }
+  graph::RandomState& r = graph().random[i];
+  const PhiloxSlot slot{SymInt(r.seed_low), SymInt(r.seed_high), SymInt(r.offset) + r.increment};
+  r.increment += count;
+  return slot;
+}
+
 // Gradients that the run left on tensors from outside become outputs.
 void Session::Recorder::collect_grads(std::vector<Value>& values) {
   for (size_t i = 0; i < grad_changes_.size(); ++i) {
@@ -324,6 +346,7 @@ const std::vector<CapturedInfo>& Session::captured() const { return recorder_->c
 void Session::run(const std::function<void()>& f) {
   sym::ShapeEnv::Scope scope(&shape_env());
   StateGuard<Tracer*> tracing(&DispatchState::tracer, recorder_.get());
+  RandomHook::Scope random(recorder_.get());
   f();
 }
 

@@ -25,6 +25,29 @@ Tensor TracedProgram::outer(const Tensors& args, Outer o) const {
   }
 }
 
+namespace {
+
+// Seeds and offsets, in the place of the inputs that are still open.
+void draw(const TracedProgram& p, std::vector<Value>& values) {
+  if (p.graph.random.empty()) return;
+  const graph::SymbolValues symbols(p.graph, values);
+  auto set = [&](const sym::Expr& symbol, SymInt number) {
+    for (size_t i = 0; i < values.size(); ++i) {
+      const graph::Node& n = p.graph.node(p.graph.inputs()[i]);
+      if (n.is_number() && n.symbol == symbol) values[i] = Value(number);
+    }
+  };
+  for (size_t i = 0; i < p.graph.random.size(); ++i) {
+    const graph::RandomState& r = p.graph.random[i];
+    const PhiloxSlot slot = p.generators[i]->take(symbols.evaluate(r.increment.expr()));
+    set(r.seed_low, slot.seed_low);
+    set(r.seed_high, slot.seed_high);
+    set(r.offset, slot.offset);
+  }
+}
+
+}  // namespace
+
 std::vector<Value> graph_inputs(const TracedProgram& p, const Tensors& args) {
   FL_CHECK(args.size() == p.inputs.size(), TypeError, "the traced function takes {} tensors, got {}",
            p.inputs.size(), args.size());
@@ -35,11 +58,16 @@ std::vector<Value> graph_inputs(const TracedProgram& p, const Tensors& args) {
       tensors.emplace(p.captured[i].node, p.outer(args, {Outer::Kind::Captured, static_cast<int>(i)}));
   std::vector<Value> values;
   for (int32_t id : p.graph.inputs()) {
+    if (p.graph.node(id).is_number()) {
+      values.emplace_back();
+      continue;
+    }
     auto it = tensors.find(id);
     FL_CHECK(it != tensors.end(), InternalError, "nothing gives input '{}' of the graph",
              p.graph.node(id).name);
     values.push_back(Value(it->second));
   }
+  draw(p, values);
   return values;
 }
 

@@ -8,6 +8,7 @@
 
 #include "flambeau/graph/graph.h"
 #include "flambeau/op/grad_ctx.h"
+#include "flambeau/tensor/generator.h"
 
 namespace fl::trace {
 
@@ -80,7 +81,8 @@ struct TracedProgram {
   std::vector<OutputInfo> outputs;
   std::vector<GradEffect> grad_effects;
   std::vector<GradAssumption> grad_assumptions;
-  bool grad_enabled = true;  ///< the mode at the start
+  std::vector<Ref<Generator>> generators;  ///< of graph.random
+  bool grad_enabled = true;                ///< the mode at the start
 
   const std::vector<sym::Guard>& guards() const { return graph.shape_env->guards(); }
   /// The tensor in a run with these arguments.

@@ -223,7 +223,7 @@ Tensors run_backward(BackwardPass pass) { return Engine(std::move(pass)).run(); 
 
 bool Node::wants(size_t edge) const {
   const Node* target = edges_[edge].node.get();
-  if (edge == 0 && first_target_) target = first_target_;
+  if (static_cast<int>(edge) == redirected_edge_) target = redirected_to_;
   return target && is_wanted(*target);
 }
 

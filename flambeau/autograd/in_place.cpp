@@ -112,20 +112,25 @@ void call_mutating(const OpInfo& op, Value* args, Value* outs) {
   rebase_history(self, node);
 }
 
-void rebase_history(const Tensor& t, Ref<Node> node, int output_nr) {
+void rebase_history(const Tensor& t, Ref<Node> node, int output_nr, int input) {
   AutogradMeta& m = make_meta(t);
   if (!m.view) return set_history(t, std::move(node), output_nr);
   FL_ASSERT(m.view->steps, "a view without steps was changed in place");
-  set_history(m.view->base, make_ref<CopySlices>(m.view->base, m.view->steps, std::move(node), output_nr), 0);
+  const Tensor& base = m.view->base;
+  set_history(base, make_ref<CopySlices>(base, m.view->steps, std::move(node), output_nr, input), 0);
   m.view->version = version(t) - 1;
   refresh_view(t);
 }
 
-CopySlices::CopySlices(const Tensor& base, Ref<ViewStep> steps, Ref<Node> inner, int inner_output)
-    : base_(base.spec()), steps_(std::move(steps)), inner_(std::move(inner)), inner_output_(inner_output) {
+CopySlices::CopySlices(const Tensor& base, Ref<ViewStep> steps, Ref<Node> inner, int output_nr, int input)
+    : base_(base.spec()),
+      steps_(std::move(steps)),
+      inner_(std::move(inner)),
+      output_nr_(output_nr),
+      input_(input) {
   std::vector<Edge> edges(inner_->edges().begin(), inner_->edges().end());
-  edges[0] = gradient_edge(base);
-  inner_->set_first_target(edges[0].node.get());
+  edges[input] = gradient_edge(base);
+  inner_->redirect(input, edges[input].node.get());
   set_edges(std::move(edges));
 }
 
@@ -135,16 +140,17 @@ Tensors CopySlices::apply(Tensors&& grads) {
   const Tensor g = laid_out(grads[0], base_);
   grads.clear();
   Tensors inner_grads(inner_->input_count());
-  inner_grads[inner_output_] = replay_view(g, *steps_);
+  inner_grads[output_nr_] = replay_view(g, *steps_);
   Tensors result = inner_->apply(std::move(inner_grads));
   FL_CHECK(result.size() == count, RuntimeError,
            "function {} returned an incorrect number of gradients (expected {}, got {})", inner_->name(),
            count, result.size());
-  if (!edges()[0]) return result;
-  const TensorSpec& spec = inner_->input_spec(inner_output_);
-  const Tensor part =
-      result[0].defined() ? gradient_ops::fit(result[0], spec, *inner_, 0) : gradient_ops::filled(spec, 0);
-  result[0] = write_view_back(g, part, *steps_);
+  if (!edges()[input_]) return result;
+  Tensor& by_view = result[input_];
+  const TensorSpec& spec = inner_->input_spec(output_nr_);
+  by_view = by_view.defined() ? gradient_ops::fit(by_view, spec, *inner_, input_)
+                              : gradient_ops::filled(spec, 0);
+  by_view = write_view_back(g, by_view, *steps_);
   return result;
 }
 

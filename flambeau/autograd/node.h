@@ -67,8 +67,11 @@ class Node : public RefCounted {
   }
   /// Whether the running pass wants the gradient for this edge.
   bool wants(size_t edge) const;
-  /// For a node that runs inside another: the node that stands behind edge 0 there.
-  void set_first_target(const Node* n) { first_target_ = n; }
+  /// For a node that runs inside another: the node that stands behind one of its edges there.
+  void redirect(size_t edge, const Node* target) {
+    redirected_edge_ = static_cast<int>(edge);
+    redirected_to_ = target;
+  }
   /// A lock for short work on this node; shared with other nodes, so never hold two or call out under it.
   std::mutex& mutex() const;
 
@@ -79,7 +82,8 @@ class Node : public RefCounted {
 
  private:
   uint64_t sequence_;
-  const Node* first_target_ = nullptr;
+  int redirected_edge_ = -1;
+  const Node* redirected_to_ = nullptr;
   std::unique_ptr<NodeHooks> hooks_;
 };
 

@@ -1,0 +1,36 @@
+// The order in which operators enter the table.
+#include "flambeau/op/op.h"
+
+namespace fl {
+
+#define FL_DEFINITIONS(X) \
+  X(unary)                \
+  X(binary)               \
+  X(comparison)           \
+  X(ternary)              \
+  X(view)                 \
+  X(strided_view)         \
+  X(scatter_view)         \
+  X(shape)                \
+  X(pad)                  \
+  X(factory)              \
+  X(random)               \
+  X(arithmetic)           \
+  X(predicates)           \
+  X(activation)           \
+  X(shrink)               \
+  X(view_composites)      \
+  X(split)                \
+  X(rearrange)
+
+#define FL_DECLARE(name) void define_##name(OpTable& t);
+FL_DEFINITIONS(FL_DECLARE)
+#undef FL_DECLARE
+
+void define_operators(OpTable& t) {
+#define FL_CALL(name) define_##name(t);
+  FL_DEFINITIONS(FL_CALL)
+#undef FL_CALL
+}
+
+}  // namespace fl

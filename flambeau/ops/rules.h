@@ -1,0 +1,43 @@
+// Shape and dtype rules, and pieces of gradients, that several operators share.
+#pragma once
+#include "flambeau/op/op.h"
+
+namespace fl {
+
+namespace rule {
+/// As elementwise, for real dtypes only; raises NotImplementedError on complex ones.
+Infer real(Promote p = Promote::Default);
+/// As elementwise, for integers and bool only; raises NotImplementedError on others.
+Infer integral(Promote p = Promote::Default);
+/// As elementwise; raises RuntimeError on a bool tensor where `-` has no meaning, and on a factor (a Scalar
+/// argument) that an integer result can't take.
+Infer arithmetic();
+Infer subtraction();
+/// The result of elementwise(p), for rules that check something first.
+InferResult elementwise_result(const InferCtx& c, Promote p);
+}  // namespace rule
+
+/// Argument `arg` of a formula's call: the saved tensor, or the number in its place.
+schema::Operand operand(GradCtx& c, int arg);
+/// The conjugate of a complex tensor; a real one as it is.
+Tensor conj_if_complex(const Tensor& x);
+/// The same of an argument of a formula's call, and of a number.
+schema::Operand conj_operand(GradCtx& c, int arg);
+Scalar conj_if_complex_number(const Scalar& s);
+/// f on a half-precision tensor runs in float32 and its result is rounded once.
+template <class F>
+Tensor in_compute_dtype(const Tensor& x, F f);
+/// x in the dtype that arithmetic on it happens in.
+Tensor to_compute(const Tensor& x);
+/// x converted to a dtype; x itself where it has it.
+Tensor to_dtype(const Tensor& x, DType dtype);
+
+/// The index of a tensor of these sizes for an index of what it is broadcast to.
+Index broadcast_index(std::span<const sym::Expr> index, std::span<const sym::Expr> sizes);
+
+template <class F>
+Tensor in_compute_dtype(const Tensor& x, F f) {
+  return to_dtype(f(to_compute(x)), x.dtype());
+}
+
+}  // namespace fl

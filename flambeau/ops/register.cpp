@@ -11,17 +11,7 @@ namespace fl {
   X(view)                 \
   X(strided_view)         \
   X(scatter_view)         \
-  X(shape)                \
-  X(pad)                  \
-  X(factory)              \
-  X(random)               \
-  X(arithmetic)           \
-  X(predicates)           \
-  X(activation)           \
-  X(shrink)               \
-  X(view_composites)      \
-  X(split)                \
-  X(rearrange)
+  X(factory)
 
 #define FL_DECLARE(name) void define_##name(OpTable& t);
 FL_DEFINITIONS(FL_DECLARE)

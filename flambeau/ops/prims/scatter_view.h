@@ -21,4 +21,9 @@ inline constexpr Op<
     "unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int size, int step) -> Tensor">
     unfold_backward;
 
+inline constexpr Op<
+    "_as_strided_add(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt storage_offset) -> "
+    "Tensor">
+    _as_strided_add;
+
 }  // namespace fl

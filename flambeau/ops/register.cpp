@@ -11,7 +11,12 @@ namespace fl {
   X(view)                 \
   X(strided_view)         \
   X(scatter_view)         \
-  X(factory)
+  X(factory)              \
+  X(arithmetic)           \
+  X(predicates)           \
+  X(view_composites)      \
+  X(split)                \
+  X(rearrange)
 
 #define FL_DECLARE(name) void define_##name(OpTable& t);
 FL_DEFINITIONS(FL_DECLARE)

@@ -79,6 +79,13 @@ schema::Operand operand(GradCtx& c, int arg) {
   if (c.is_tensor(arg)) return c.in(arg);
   return c.arg(arg).scalar();
 }
+std::optional<Scalar> number_of(const Tensor& x) {
+  return x.impl()->wrapped_number && x.has_data() ? std::optional(x.item()) : std::nullopt;
+}
+schema::Operand unwrapped(const Tensor& x) {
+  if (const auto number = number_of(x)) return *number;
+  return x;
+}
 Tensor conj_if_complex(const Tensor& x) { return is_complex(x.dtype()) ? conj_physical(x) : x; }
 Scalar conj_if_complex_number(const Scalar& s) {
   return s.is_complex() ? Scalar(std::conj(s.to_complex())) : s;

@@ -21,7 +21,11 @@ InferResult elementwise_result(const InferCtx& c, Promote p);
 schema::Operand operand(GradCtx& c, int arg);
 /// The conjugate of a complex tensor; a real one as it is.
 Tensor conj_if_complex(const Tensor& x);
-/// The same of an argument of a formula's call, and of a number.
+/// A tensor that stands for a number as that number, so that graphs hold a constant.
+schema::Operand unwrapped(const Tensor& x);
+/// The number, if x stands for one.
+std::optional<Scalar> number_of(const Tensor& x);
+/// conj_if_complex of an argument of a formula's call, and of a number.
 schema::Operand conj_operand(GradCtx& c, int arg);
 Scalar conj_if_complex_number(const Scalar& s);
 /// f on a half-precision tensor runs in float32 and its result is rounded once.

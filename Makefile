@@ -21,12 +21,13 @@ demo: configure
 
 test: test-cpp test-python
 
+# Several test programs run at once, so that their idle threads must not spin.
 test-cpp: build
 ifeq ($(HAVE_GPU),0)
 	@echo "test: NO GPU HERE: the tests with the label gpu are NOT RUN"
-	@ctest --test-dir $(BUILD) -j $$(nproc) --output-on-failure --progress -LE '^gpu$$'
+	@OMP_WAIT_POLICY=passive ctest --test-dir $(BUILD) -j $$(nproc) --output-on-failure --progress -LE '^gpu$$'
 else
-	@ctest --test-dir $(BUILD) -j $$(nproc) --output-on-failure --progress
+	@OMP_WAIT_POLICY=passive ctest --test-dir $(BUILD) -j $$(nproc) --output-on-failure --progress
 endif
 
 # The module is built as $(BUILD)/python/flambeau/.

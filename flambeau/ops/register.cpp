@@ -11,9 +11,15 @@ namespace fl {
   X(view)                 \
   X(strided_view)         \
   X(scatter_view)         \
+  X(shape)                \
+  X(pad)                  \
   X(factory)              \
+  X(random)               \
+  X(distribution)         \
   X(arithmetic)           \
   X(predicates)           \
+  X(activation)           \
+  X(shrink)               \
   X(view_composites)      \
   X(split)                \
   X(rearrange)

@@ -21,6 +21,15 @@ InferResult real_rule(const InferCtx& c, int p) {
   return rule::elementwise_result(c, static_cast<Promote>(p));
 }
 
+InferResult floating_rule(const InferCtx& c, int p) {
+  each_tensor(c, [&](const TensorSpec& s) {
+    FL_CHECK(is_floating(s.dtype), NotImplementedError,
+             "\"{}\" not implemented for {} tensors: expected floating point numbers", c.op().schema.name,
+             name(s.dtype));
+  });
+  return rule::elementwise_result(c, static_cast<Promote>(p));
+}
+
 InferResult integral_rule(const InferCtx& c, int p) {
   each_tensor(c, [&](const TensorSpec& s) {
     FL_CHECK(is_integral(s.dtype, true), NotImplementedError,
@@ -70,6 +79,7 @@ InferResult elementwise_result(const InferCtx& c, Promote p) {
   return r.function(c, r.data);
 }
 Infer real(Promote p) { return {real_rule, static_cast<int>(p)}; }
+Infer floating() { return {floating_rule, static_cast<int>(Promote::Default)}; }
 Infer integral(Promote p) { return {integral_rule, static_cast<int>(p)}; }
 Infer arithmetic() { return {arithmetic_rule, static_cast<int>(Promote::Default)}; }
 Infer subtraction() { return {subtraction_rule, static_cast<int>(Promote::Default)}; }

@@ -7,6 +7,8 @@ namespace fl {
 namespace rule {
 /// As elementwise, for real dtypes only; raises NotImplementedError on complex ones.
 Infer real(Promote p = Promote::Default);
+/// As elementwise, for floating dtypes only; raises NotImplementedError on others.
+Infer floating();
 /// As elementwise, for integers and bool only; raises NotImplementedError on others.
 Infer integral(Promote p = Promote::Default);
 /// As elementwise; raises RuntimeError on a bool tensor where `-` has no meaning, and on a factor (a Scalar

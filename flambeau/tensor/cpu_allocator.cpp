@@ -102,8 +102,8 @@ class CpuAllocator final : public Allocator {
   void retire(ThreadCache* cache);
 
  private:
-  void* allocate_slow(int c, size_t bytes, ThreadCache* cache);
-  void release_slow(int c, void* data, ThreadCache* cache);
+  [[gnu::noinline]] void* allocate_slow(int c, size_t bytes, ThreadCache* cache);
+  [[gnu::noinline]] void release_slow(int c, void* data, ThreadCache* cache);
   void* from_system(size_t size, size_t requested);
   void refill_from_slab(int c, size_t requested);
   void drain(ThreadCache* cache);

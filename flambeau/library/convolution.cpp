@@ -63,27 +63,28 @@ View weight_view(const ConvolutionDesc& d) {
   return {d.out_channels, d.in_channels / d.groups, d.spatial, d.kernel, d.weight_strides};
 }
 
-/// The layout of both images, as the library wants it; none where they are not dense in one of the two.
-std::optional<Layout> image_layout(const ConvolutionDesc& d) {
-  const View in = input_view(d), out = output_view(d);
-  for (const Layout layout : {Layout::ChannelsLast, Layout::Contiguous})
-    if (in.fits(layout) && out.fits(layout)) return layout;
-  return std::nullopt;
+/// Makes the strides those of a layout even where a size of 1 lets them be anything; false where they fit
+/// none.
+bool settle(const View& view, std::initializer_list<Layout> order, Strides& strides) {
+  for (const Layout layout : order) {
+    if (!view.fits(layout)) continue;
+    strides = view.strides_of(layout);
+    return true;
+  }
+  return false;
 }
 
-/// `d` with strides that are those of a layout even where a size of 1 lets them be anything.
+/// `d` with settled strides, both images in one layout where they fit one; none where an operand is not
+/// dense.
 std::optional<ConvolutionDesc> settled(ConvolutionDesc d) {
-  const std::optional<Layout> images = image_layout(d);
-  if (!images) return std::nullopt;
-  const View weight = weight_view(d);
-  d.input_strides = input_view(d).strides_of(*images);
-  d.output_strides = output_view(d).strides_of(*images);
-  for (const Layout layout : {Layout::ChannelsLast, Layout::Contiguous}) {
-    if (!weight.fits(layout)) continue;
-    d.weight_strides = weight.strides_of(layout);
-    return d;
-  }
-  return std::nullopt;
+  const View in = input_view(d), out = output_view(d);
+  const bool both_last = in.fits(Layout::ChannelsLast) && out.fits(Layout::ChannelsLast);
+  const Layout first = both_last ? Layout::ChannelsLast : Layout::Contiguous;
+  const std::initializer_list<Layout> order = {first, Layout::Contiguous, Layout::ChannelsLast};
+  if (!settle(in, order, d.input_strides) || !settle(out, order, d.output_strides)) return std::nullopt;
+  if (!settle(weight_view(d), {Layout::ChannelsLast, Layout::Contiguous}, d.weight_strides))
+    return std::nullopt;
+  return d;
 }
 
 /// The dense image as {batch, channel, space} or {batch, space, channel}: memory order.

@@ -29,6 +29,7 @@ struct ConvolutionDesc {
   std::array<int64_t, 3> stride{1, 1, 1};
   std::array<int64_t, 3> dilation{1, 1, 1};
   std::array<int64_t, 3> padding_begin{0, 0, 0}, padding_end{0, 0, 0};
+  /// Each operand dense, contiguous or channels-last; images in two layouts cost a reorder more.
   Strides input_strides{}, weight_strides{}, output_strides{};
   /// Forward: added by output channel. BackwardData: added by input channel (a transposed convolution's
   /// bias). BackwardWeights: its gradient is computed, too.

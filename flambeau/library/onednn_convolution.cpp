@@ -209,7 +209,7 @@ std::unique_ptr<Recipe> assemble(const ConvolutionDesc& d, int threads, const De
 /// channels (where the direct kernels leave most of a vector empty); elsewhere two reorders cost less than
 /// it.
 std::array<Inner, 3> preferred_layouts(const ConvolutionDesc& d) {
-  const bool channels_last = d.input_strides[1] == 1 && d.output_strides[1] == 1;
+  const bool input_last = d.input_strides[1] == 1, output_last = d.output_strides[1] == 1;
   int64_t taps = 1, steps = 1;
   for (int i = 0; i < d.spatial; ++i) {
     taps *= d.kernel[i];
@@ -218,8 +218,9 @@ std::array<Inner, 3> preferred_layouts(const ConvolutionDesc& d) {
   const bool few_channels = d.groups == 1 && d.in_channels < 16 && taps > 1;
   if (d.pass == ConvolutionPass::BackwardData && few_channels)
     return {Inner::Contiguous, Inner::Given, Inner::Blocked};
+  if (input_last != output_last) return {Inner::Blocked, Inner::Contiguous, Inner::Given};
   const bool strided_weights = d.pass == ConvolutionPass::BackwardWeights && steps > 1;
-  if (channels_last || (taps == 1 && d.groups == 1 && !strided_weights))
+  if (input_last || (taps == 1 && d.groups == 1 && !strided_weights))
     return {Inner::Given, Inner::Blocked, Inner::Contiguous};
   return {Inner::Blocked, Inner::Given, Inner::Contiguous};
 }

@@ -30,11 +30,11 @@ dnnl::memory::desc matrix_desc(const MatmulDesc& d, const MatrixStrides& s, int6
 /// rows.
 bool prefers_gemm(const MatmulDesc& d) {
   const bool a_rows = d.a.column == 1, b_rows = d.b.column == 1;
-  constexpr int64_t kSmall = 128 * 128, kLarge = 512 * 512;
+  constexpr int64_t kTiny = 48 * 48, kSmall = 128 * 128, kLarge = 512 * 512;
   if (d.n == 1) return true;
   if (d.m == 1) return !b_rows || d.n * d.k > kSmall;
   if (d.dtype != ScalarKind::F32 || !a_rows) return false;
-  if (!b_rows) return d.m <= 8;
+  if (!b_rows) return d.m <= 8 && d.n * d.k > kTiny;
   const bool one = d.batch[0] * d.batch[1] == 1;
   return one && ((d.m <= 64 && d.n * d.k >= kLarge) || (d.n <= 32 && d.m * d.k >= kLarge));
 }

@@ -281,6 +281,8 @@ TEST_F(LibraryConvolution, RandomGeometry) {
     d.relu = d.pass == ConvolutionPass::Forward && draw(0, 1);
     d.beta = d.bias ? 0.0f : static_cast<float>(draw(0, 1));
     d.set_layout(static_cast<Layout>(draw(0, 1)), static_cast<Layout>(draw(0, 1)));
+    const Layout input_layout = static_cast<Layout>(draw(0, 1));
+    d.input_strides = ConvolutionDesc::strides(input_layout, d.in_channels, d.spatial, d.input);
     if (!convolution_supported(d)) continue;
     ++taken;
     expect_convolution(d);

@@ -16,8 +16,8 @@ class RefCounted {
   void release() const {
     if (count_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
-  /// For a pointer that doesn't keep the object alive: takes a reference unless the last one is gone. The caller
-  /// sees to it that the destructor has not finished.
+  /// For a pointer that doesn't keep the object alive: takes a reference unless the last one is gone. The
+  /// caller sees to it that the destructor has not finished.
   bool try_retain() const {
     int64_t n = count_.load(std::memory_order_relaxed);
     while (n > 0)

@@ -76,13 +76,12 @@ def remez(target, weight, powers, xs):
     return best
 
 
-def polynomial(f, lo, hi, powers, weight=None, rounding=single, fixed=()):
-    """f on [lo, hi] over the given powers of x, relative to weight (default f itself); fixed: first
-    coefficients given."""
+def polynomial(f, lo, hi, powers, weight=None, rounding=single):
+    """f on [lo, hi] over the given powers of x, relative to weight (default f itself)."""
     xs = [x for x in grid(lo, hi) if abs(x) > (mpf(hi) - lo) * mpf("1e-4")]
     values = [f(x) for x in xs]
     weights = [1 / abs(weight(x) if weight else v) for x, v in zip(xs, values)]
-    done = [mpf(v) for v in fixed]
+    done = []
     while len(done) < len(powers):
         rest = [v - sum(c * x**p for c, p in zip(done, powers)) for x, v in zip(xs, values)]
         c, _ = remez(rest, weights, powers[len(done):], xs)
@@ -151,11 +150,6 @@ def show(name, coefficients, error, rounding=single):
     print("  {" + ", ".join(f"{float(c):.{digits}g}" for c in coefficients) + "}")
 
 
-def series_quotient(f, order):
-    """(f(x) - its Taylor terms below order) / x^order is taken where f itself would cancel."""
-    return lambda x: f(x) / x**order
-
-
 def fit_exp():
     half = mp.log(2) / 2 * mpf("1.001")
     show("exp: 1 + r + r^2 p(r)", *polynomial(lambda x: (mp.exp(x) - 1 - x) / x**2, -half, half, range(5),
@@ -199,6 +193,77 @@ def fit_erfc():
     for degree in (8, 9, 10):
         show(f"erfc: (a + 2) e^(a^2) erfc(a) = p(1 - 4/(a + 2)), degree {degree}",
              *polynomial(scaled, -1, top, range(degree + 1)))
+
+
+def fit_inverse_trig():
+    def asin_tail(z):
+        s = mp.sqrt(z)
+        return (mp.asin(s) / s - 1) / z
+    show("asin: s + s z p(z), z = s^2 in [0, 1/4]", *polynomial(
+        asin_tail, mpf("1e-6"), mpf("0.2501"), range(5), weight=lambda z: mp.asin(mp.sqrt(z)) / mp.sqrt(z) / z))
+    for degree in (6, 7, 8):
+        show(f"atan: t + t z p(z), z = t^2 in [0, 1], degree {degree}", *polynomial(
+            lambda z: (mp.atan(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, mpf("1e-6"), 1, range(degree + 1),
+            weight=lambda z: mp.atan(mp.sqrt(z)) / mp.sqrt(z) / z))
+
+
+def fit_hyperbolic():
+    square = (mp.log(2) / 2 * mpf("1.001"))**2
+    show("sinh: r + r^3 p(r^2)", *polynomial(lambda y: (mp.sinh(mp.sqrt(y)) / mp.sqrt(y) - 1) / y, mpf("1e-6"), square,
+                                            range(2), weight=lambda y: mp.sinh(mp.sqrt(y)) / mp.sqrt(y) / y))
+    show("cosh: 1 + r^2 p(r^2)", *polynomial(lambda y: (mp.cosh(mp.sqrt(y)) - 1) / y, mpf("1e-6"), square,
+                                            range(3), weight=lambda y: mp.cosh(mp.sqrt(y)) / y))
+
+
+def fit_gamma():
+    """All in float64."""
+    show("log((1+s)/(1-s)) = 2s + s^3 p(s^2), |s| < 0.1716", *polynomial(
+        lambda y: (mp.log((1 + mp.sqrt(y)) / (1 - mp.sqrt(y))) / mp.sqrt(y) - 2) / y, mpf("1e-6"),
+        (3 - 2 * mp.sqrt(2))**2, range(7), rounding=double, weight=lambda y: 2 / y), double)
+    def stirling(y):
+        w = 1 / mp.sqrt(y)
+        return (mp.loggamma(w) - (w - mpf(1) / 2) * mp.log(w) + w - mp.log(2 * mp.pi) / 2) * w
+    show("lgamma(w) - Stirling's = v p(v^2), v = 1/w < 1/5 (absolute)", *polynomial(
+        stirling, mpf("1e-6"), mpf(1) / 25, range(8), rounding=double, weight=lambda y: 1 / mp.sqrt(y)), double)
+    def digamma_tail(y):
+        w = 1 / mp.sqrt(y)
+        return (mp.digamma(w) - mp.log(w) + 1 / (2 * w)) / y
+    show("digamma(w) - log w + v/2 = v^2 p(v^2), v = 1/w < 1/8 (absolute)", *polynomial(
+        digamma_tail, mpf("1e-6"), mpf(1) / 64, range(6), rounding=double, weight=lambda y: 1 / y), double)
+    show("sin(pi r) = r p(r^2), |r| < 1/2", *polynomial(
+        lambda y: mp.sin(mp.pi * mp.sqrt(y)) / mp.sqrt(y), mpf("1e-9"), mpf(1) / 4, range(9), rounding=double), double)
+    show("cos(pi r) = (1/4 - r^2) p(r^2), |r| < 1/2", *polynomial(
+        lambda y: mp.cos(mp.pi * mp.sqrt(y)) / (mpf(1) / 4 - y), mpf("1e-9"), mpf("0.2499"), range(8),
+        rounding=double), double)
+
+
+def erfinv_ratio(w):
+    """erfinv(x) / x for x = sqrt(1 - e^-w)."""
+    x = mp.sqrt(-mp.expm1(-w))
+    complement = mp.exp(-w) / (1 + x)  # 1 - x without cancellation
+    r = mp.erfinv(x) if w < 2 else mp.sqrt(w)
+    if w >= 2:
+        while True:  # Newton on log(erfc(r)) = log(1 - x)
+            tail = mp.erfc(r)
+            step = mp.log(tail / complement) * tail * mp.sqrt(mp.pi) / 2 * mp.exp(r * r)
+            r += step
+            if abs(step) < mpf("1e-60"):
+                break
+    return r / x
+
+
+def fit_erfinv():
+    small, middle, large = mpf("6.25"), 16, mpf("36.8")
+    show("erfinv f32: p(w - 2.5), w < 5", *polynomial(lambda t: erfinv_ratio(t + mpf("2.5")), mpf("-2.49999"), 2.5, range(11)))
+    show("erfinv f32: p(sqrt(w) - 3), w < 17", *polynomial(
+        lambda t: erfinv_ratio((t + 3)**2), mp.sqrt(5) - 3, mp.sqrt(17) - 3, range(10)))
+    show("erfinv f64: p(w - 3.125), w < 6.25", *polynomial(
+        lambda t: erfinv_ratio(t + small / 2), -small / 2 + mpf("1e-6"), small / 2, range(23), rounding=double), double)
+    show("erfinv f64: p(sqrt(w) - 3.25), w < 16", *polynomial(
+        lambda t: erfinv_ratio((t + mpf("3.25"))**2), mp.sqrt(small) - mpf("3.25"), mp.sqrt(middle) - mpf("3.25"),
+        range(19), rounding=double), double)
+    show("erfinv f64: p(sqrt(w) - 5), w < 36.8", *polynomial(
+        lambda t: erfinv_ratio((t + 5)**2), mp.sqrt(middle) - 5, mp.sqrt(large) - 5, range(17), rounding=double), double)
 
 
 def fit_trig():

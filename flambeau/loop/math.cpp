@@ -35,14 +35,46 @@ Expansion expansion_f32(ScalarOp op) {
       return {math::sin_f32};
     case ScalarOp::Cos:
       return {math::cos_f32};
+    case ScalarOp::Tan:
+      return {math::tan_f32};
+    case ScalarOp::Asin:
+      return {math::asin_f32};
+    case ScalarOp::Acos:
+      return {math::acos_f32};
+    case ScalarOp::Atan:
+      return {math::atan_f32};
+    case ScalarOp::Sinh:
+      return {math::sinh_f32};
+    case ScalarOp::Cosh:
+      return {math::cosh_f32};
     case ScalarOp::Tanh:
       return {math::tanh_f32};
+    case ScalarOp::Asinh:
+      return {math::asinh_f32};
+    case ScalarOp::Acosh:
+      return {math::acosh_f32};
+    case ScalarOp::Atanh:
+      return {math::atanh_f32};
     case ScalarOp::Erf:
       return {math::erf_f32};
     case ScalarOp::Erfc:
       return {math::erfc_f32};
+    case ScalarOp::Erfinv:
+      return {math::erfinv_f32};
+    case ScalarOp::Lgamma:
+      return {math::lgamma_f32};
+    case ScalarOp::Digamma:
+      return {math::digamma_f32};
     case ScalarOp::Pow:
       return {nullptr, math::pow_f32};
+    case ScalarOp::Atan2:
+      return {nullptr, math::atan2_f32};
+    case ScalarOp::Hypot:
+      return {nullptr, math::hypot_f32};
+    case ScalarOp::Nextafter:
+      return {nullptr, math::nextafter_f32};
+    case ScalarOp::Rem:
+      return {nullptr, math::rem_f32};
     default:
       return {};
   }
@@ -50,6 +82,8 @@ Expansion expansion_f32(ScalarOp op) {
 
 Expansion expansion(ScalarOp op, DType dtype) {
   if (dtype == DType::Float32) return expansion_f32(op);
+  if (dtype == DType::Float64 && op == ScalarOp::Erfinv) return {math::erfinv_f64};
+  if (dtype == DType::Float64 && op == ScalarOp::Digamma) return {math::digamma_f64};
   return {};
 }
 

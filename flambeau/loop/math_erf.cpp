@@ -29,10 +29,9 @@ Num erfc_f32(const Num& x) {
   const Num sum = a + 2, u = 1 / sum;
   const Num error = fma(-u, a - (sum - 2), fma(-u, sum, 1));  // 1/(a + 2) = u (1 + error)
   const Num q = fma(u * -4, error, fma(u, -4, 1));
-  const Num factor = u * horner(q, kP);
   const Num square = a * a;
   const Num lost = fma(-a, a, square) + error;
-  const Num tail = scaled_exp_f32(-square, fma(factor, lost, factor));
+  const Num tail = scaled_exp_f32(-square, lost, u * horner(q, kP));
   return select(x < 0, 2 - tail, tail);
 }
 

@@ -49,9 +49,10 @@ Num exp_f32(const Num& x) {
   return scale(exp_polynomial(e.r), e.shifted);
 }
 
-Num scaled_exp_f32(const Num& x, const Num& factor) {
-  const Reduced e = reduce(at_least(x, -110));
-  return scale(exp_polynomial(e.r) * factor, e.shifted);
+Num scaled_exp_f32(const Num& x, const Num& low, const Num& factor) {
+  const Num shifted = fma(x, kLog2E, kRounder), n = shifted - kRounder;
+  const Num r = fma(n, -kLn2High, x) + fma(n, -kLn2Low, low);
+  return scale(exp_polynomial(r) * factor, shifted);
 }
 
 Num exp2_f32(const Num& x) {

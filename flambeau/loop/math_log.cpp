@@ -75,16 +75,42 @@ Num log1p_f32(const Num& x) {
   return select(abs(x) < 0x1p-26, x, r);
 }
 
-// m in [sqrt(1/2), sqrt(2)), s = (m-1)/(m+1).
+namespace {
+
+struct WideParts {
+  Num m, e;
+};
+/// m in [sqrt(1/2), sqrt(2)).
+WideParts split_wide(const Num& x) {
+  const Num sqrt_half(x.ops(), x.ops().constant(DType::Int64, int64_t{0x3fe6a09e667f3bcd}));
+  const Num whole = bits(x);
+  const Num exponent = (whole - sqrt_half) >> 52;
+  return {from_bits(whole - (exponent << 52)), cast(exponent, DType::Float64)};
+}
+
+}  // namespace
+
+// With s = (m-1)/(m+1), log2 m = s p(s^2).
 Num log2_wide(const Num& x) {
   static constexpr double kP[] = {2.8853900817778495,  0.96179669411364954, 0.57707794231136744,
                                   0.41220925614179538, 0.31990558224472243, 0.28290141559656978};
-  const Num whole = bits(x);
-  const Num exponent =
-      (whole - Num(x.ops(), x.ops().constant(DType::Int64, int64_t{0x3fe6a09e667f3bcd}))) >> 52;
-  const Num m = from_bits(whole - (exponent << 52));
-  const Num s = (m - 1) / (m + 1);
-  return fma(s, horner(s * s, kP), cast(exponent, DType::Float64));
+  const WideParts p = split_wide(x);
+  const Num s = (p.m - 1) / (p.m + 1);
+  return fma(s, horner(s * s, kP), p.e);
+}
+
+// log m = 2s + s^3 p(s^2) = f - s (f - s^2 p(s^2)), f = m - 1 exact: 2^-59.
+Num log_wide(const Num& x) {
+  static constexpr double kP[] = {0.6666666666666734,  0.39999999999416652, 0.28571428742024635,
+                                  0.22222198605476354, 0.18183562827840019, 0.15314085457440454,
+                                  0.14795627164667752};
+  constexpr double kLn2High = 0x1.62e42feep-1, kLn2Low = 0x1.a39ef35793c76p-33;
+  const WideParts p = split_wide(x);
+  const Num f = p.m - 1, s = f / (p.m + 1), square = s * s;
+  const Num low = fma(p.e, -kLn2Low, s * fma(-square, horner(square, kP), f));
+  const Num r = fma(p.e, kLn2High, f - low);
+  const Num at_pole = select(x == 0, DType::Float64, -kInfinity, kNan);
+  return select(x > 0, select(x < kInfinity, r, x), at_pole);
 }
 
 }  // namespace fl::loop::math

@@ -1,4 +1,5 @@
-// pow = 2^(y log2|x|) in float64, rounded to float32 at the end, which gives denormal results and overflow.
+// Power and hypotenuse, in float64. pow = 2^(y log2|x|) rounded to float32 at the end, which gives denormal
+// results and overflow.
 #include "flambeau/loop/math_functions.h"
 
 namespace fl::loop::math {
@@ -19,6 +20,13 @@ Num pow_f32(const Num& x, const Num& y) {
   const Num undefined = (x < 0) & (x > -kInfinity) & (trunc(y) != y) & (y == y);
   const Num one = (y == 0) | (x == 1) | ((x == -1) & (abs(y) == kInfinity));
   return select(one, 1, select(undefined, kNan, signed_power));
+}
+
+// In float64 the squares are exact, and nothing overflows.
+Num hypot_f32(const Num& x, const Num& y) {
+  const Num a = cast(x, DType::Float64), b = cast(y, DType::Float64);
+  const Num r = cast(sqrt(fma(a, a, b * b)), DType::Float32);
+  return select((abs(x) == kInfinity) | (abs(y) == kInfinity), kInfinity, r);
 }
 
 }  // namespace fl::loop::math

@@ -72,4 +72,13 @@ Num cos_f32(const Num& x) {
   return sin_in(a.quadrant + 1, a.r);
 }
 
+Num tan_f32(const Num& x) {
+  const Angle a = reduce(x);
+  const Num square = a.r * a.r;
+  const Num sine = sin_polynomial(a.r, square), cosine = cos_polynomial(square);
+  const Num is_odd = (a.quadrant & 1) != 0;
+  const Num ratio = select(is_odd, cosine, sine) / select(is_odd, sine, cosine);
+  return select(abs(x) < 0x1p-13, x, from_bits(bits(ratio) ^ (a.quadrant << 31)));
+}
+
 }  // namespace fl::loop::math

@@ -8,6 +8,9 @@
 #include <random>
 
 namespace fl::loop {
+namespace {
+constexpr long double kPi = 3.14159265358979323846264338327950288L;
+}  // namespace
 
 std::vector<float> special_points() {
   constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -74,6 +77,41 @@ double ulps(float got, long double exact) {
   const long double value = std::isinf(got) ? std::copysign(0x1p128L, got) : static_cast<long double>(got);
   const int exponent = exact == 0 ? -126 : std::max(std::ilogb(exact), -126);
   return static_cast<double>(std::fabs(value - exact) / std::ldexp(1.0L, std::min(exponent, 127) - 23));
+}
+
+long double exact_lgamma(double x) { return std::lgamma(static_cast<long double>(x)); }
+
+/// By recurrence and the asymptotic series in long double; the poles as PyTorch has them.
+long double exact_digamma(double x) {
+  if (x == 0) return std::copysign(std::numeric_limits<double>::infinity(), -x);
+  if (x < 0) {
+    const long double z = -static_cast<long double>(x), r = z - std::nearbyint(z);
+    if (r == 0 || std::isnan(r)) return std::numeric_limits<double>::quiet_NaN();
+    return exact_digamma(-x) + 1 / z + kPi / std::tan(kPi * r);
+  }
+  long double z = x, shift = 0;
+  for (; z < 20; ++z) shift += 1 / z;
+  const long double v = 1 / (z * z);
+  const long double tail =
+      v *
+      (1.L / 12 -
+       v * (1.L / 120 - v * (1.L / 252 - v * (1.L / 240 - v * (1.L / 132 - v * (691.L / 32760 - v / 12))))));
+  return std::log(z) - 0.5L / z - tail - shift;
+}
+
+/// Newton on erf(r) = x near 0, on log(erfc(r)) = log(1 - x) elsewhere.
+long double exact_erfinv(double x) {
+  const long double half_root_pi = std::sqrt(kPi) / 2, a = std::fabs(static_cast<long double>(x));
+  if (!(a < 1)) return a == 1 ? std::copysign(std::numeric_limits<double>::infinity(), x) : std::nan("");
+  if (a < 1e-5L) return half_root_pi * x * (1 + kPi / 12 * a * a);
+  long double r = a < 0.5L ? a * half_root_pi : std::sqrt(-std::log1p(-a * a));
+  for (int i = 0; i < 60; ++i) {
+    const long double slope = half_root_pi * std::exp(r * r), tail = std::erfc(r);
+    const long double step = a < 0.5L ? (a - std::erf(r)) * slope : std::log(tail / (1 - a)) * tail * slope;
+    r += step;
+    if (std::fabs(step) < 1e-18L * r) break;
+  }
+  return x < 0 ? -r : r;
 }
 
 std::string Worst::str() const {

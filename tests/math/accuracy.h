@@ -19,6 +19,11 @@ std::vector<float> sweep(float lo, float hi, size_t count);
 /// an infinity or a sign of zero that is wrong.
 double ulps(float got, long double exact);
 
+/// References that libm lacks, in long double.
+long double exact_lgamma(double x);
+long double exact_digamma(double x);
+long double exact_erfinv(double x);
+
 struct Worst {
   double ulp = 0;
   float a = 0, b = 0, got = 0;

@@ -15,6 +15,8 @@ namespace {
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
+double next_float(double x, double y) { return std::nextafter(static_cast<float>(x), static_cast<float>(y)); }
+
 struct Case {
   ScalarOp op;
   long double (*exact)(double, double);
@@ -76,7 +78,12 @@ TEST_P(BinaryMath, WithinItsBound) {
 
 #define FL_EXACT(f) [](double x, double y) -> long double { return f(x, y); }
 
-INSTANTIATE_TEST_SUITE_P(Float32, BinaryMath, testing::Values(Case{ScalarOp::Pow, FL_EXACT(std::pow), 1.0}),
+INSTANTIATE_TEST_SUITE_P(Float32, BinaryMath,
+                         testing::Values(Case{ScalarOp::Pow, FL_EXACT(std::pow), 1.0},
+                                         Case{ScalarOp::Atan2, FL_EXACT(std::atan2), 2.2},
+                                         Case{ScalarOp::Hypot, FL_EXACT(std::hypot), 1.0},
+                                         Case{ScalarOp::Rem, FL_EXACT(std::fmod), 0.0},
+                                         Case{ScalarOp::Nextafter, FL_EXACT(next_float), 0.0}),
                          [](const testing::TestParamInfo<Case>& info) {
                            return std::string(name(info.param.op));
                          });

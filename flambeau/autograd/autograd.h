@@ -14,8 +14,6 @@ void enable_autograd();
 /// The node that t is an output of; null for a leaf.
 Ref<Node> grad_fn(const Tensor& t);
 int output_nr(const Tensor& t);
-/// Shares t's elements and needs no gradient.
-Tensor detach(const Tensor& t);
 /// Makes t a leaf that needs no gradient. Raises RuntimeError on a view.
 void detach_in_place(const Tensor& t);
 bool is_view(const Tensor& t);

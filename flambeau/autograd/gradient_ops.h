@@ -7,8 +7,6 @@ namespace fl::gradient_ops {
 
 inline constexpr Op<"add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"> add;
 inline constexpr Op<"clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor"> clone;
-inline constexpr Op<"detach(Tensor(a) self) -> Tensor(a)"> detach;
-inline constexpr Op<"alias(Tensor(a) self) -> Tensor(a)"> alias;
 inline constexpr Op<
     "full(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Device? device=None, bool? "
     "pin_memory=None) -> Tensor">

@@ -2,7 +2,6 @@
 
 #include "flambeau/autograd/accumulate.h"
 #include "flambeau/autograd/autograd.h"
-#include "flambeau/autograd/gradient_ops.h"
 #include "flambeau/autograd/view.h"
 #include "flambeau/op/dispatch.h"
 
@@ -125,8 +124,6 @@ void Tensor::set_grad(const Tensor& g) const {
 }
 
 bool Tensor::is_leaf() const { return !impl_ || !meta(*this) || !grad_fn(*this); }
-
-Tensor detach(const Tensor& t) { return t.defined() ? gradient_ops::detach(t) : t; }
 
 void detach_in_place(const Tensor& t) {
   AutogradMeta* m = meta(t);

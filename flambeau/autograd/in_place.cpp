@@ -21,11 +21,14 @@ void each_mutated(const OpInfo& op, const Value* args, F&& f) {
   }
 }
 
-/// op_ of a composite: the composite recorded step by step, then copied over self.
+/// op_ of a composite: the composite recorded step by step, then copied over self. It works on a copy, since
+/// its steps may save what they read.
 void call_composite_in_place(const OpInfo& functional, Value* args, Value* outs) {
   const Tensor self = args[0].tensor();
+  SmallVector<Value, 4> inputs(args, args + functional.arg_count());
+  inputs[0] = Value(gradient_ops::clone(self));
   Value result;
-  dispatch(functional, args, &result);
+  dispatch(functional, inputs.data(), &result);
   const Tensor& r = result.tensor();
   FL_CHECK(category(r.dtype()) <= category(self.dtype()), RuntimeError,
            "result type {} can't be cast to the desired output type {}", name(r.dtype()), name(self.dtype()));
@@ -148,8 +151,8 @@ Tensors CopySlices::apply(Tensors&& grads) {
   if (!edges()[input_]) return result;
   Tensor& by_view = result[input_];
   const TensorSpec& spec = inner_->input_spec(output_nr_);
-  by_view = by_view.defined() ? gradient_ops::fit(by_view, spec, *inner_, input_)
-                              : gradient_ops::filled(spec, 0);
+  by_view =
+      by_view.defined() ? gradient_ops::fit(by_view, spec, *inner_, input_) : gradient_ops::filled(spec, 0);
   by_view = write_view_back(g, by_view, *steps_);
   return result;
 }

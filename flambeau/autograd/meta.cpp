@@ -28,6 +28,8 @@ AutogradMeta& make_meta(const Tensor& t) {
   return *meta(t);
 }
 
+int64_t version(const Tensor& t) { return t.storage() ? t.storage()->version() : 0; }
+
 Ref<Node> grad_fn(const Tensor& t) {
   AutogradMeta* m = meta(t);
   if (!m) return nullptr;

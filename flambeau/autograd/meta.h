@@ -44,7 +44,8 @@ struct AutogradMeta : AutogradMetaBase {
 inline AutogradMeta* meta(const Tensor& t) { return static_cast<AutogradMeta*>(t.impl()->autograd.get()); }
 AutogradMeta& make_meta(const Tensor& t);
 
-inline int64_t version(const Tensor& t) { return t.storage() ? t.storage()->version() : 0; }
+/// How often t or another tensor on its storage was changed in place.
+int64_t version(const Tensor& t);
 inline bool is_differentiable(DType d) { return category(d) >= DTypeCategory::Floating; }
 
 /// Where the gradient by t goes: its node, its accumulator if it is a leaf, nowhere if it needs none.

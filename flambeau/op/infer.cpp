@@ -50,6 +50,7 @@ bool InferCtx::item_defined(int i, int item) const {
 
 bool InferCtx::is_wrapped_number(int i) const {
   const Value& v = args_[i];
+  if (v.tag() == Value::Tag::GraphRef) return spec(i).wrapped_number;
   return v.is_number() || (v.is_tensor() && v.tensor().impl()->wrapped_number);
 }
 

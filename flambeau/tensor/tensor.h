@@ -26,6 +26,7 @@ struct TensorSpec {
   DType dtype = DType::Float32;
   Device device{};
   SymInt offset = 0;
+  bool wrapped_number = false;  ///< in a graph: an input that promotes as a number does
   int dim() const { return static_cast<int>(sizes.size()); }
   SymInt numel() const;
   /// Bytes from the start of the storage to the end of the last element.

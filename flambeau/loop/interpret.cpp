@@ -58,8 +58,10 @@ class Recorder : public ScalarOps {
 };
 
 struct ReductionCode {
-  State state, other, identity;  // slots; `other` is the right side of merges
-  Code step, merge, result;
+  State state, other, identity;       // slots; `other` is the right side of merges
+  Code step, merge, rescale, result;  // where it rescales, merge is for two maxima, and then for two sums
+  Code add;
+  bool rescales = false;
 };
 
 struct StageCode {
@@ -103,8 +105,7 @@ class Interpreter {
       s.reductions.push_back(prepare(r, s.body));
       ReductionCode& code = s.reductions.back();
       record_step(r, code);
-      recorder_.code = &code.merge;
-      recorder_.copy(reduce_merge(recorder_, r.op, code.state, code.other), code.state);
+      record_merge(r, code);
       record_result(r, code);
     }
     stages_.push_back(std::move(s));
@@ -127,6 +128,17 @@ class Interpreter {
     std::vector<Val> operands;
     for (int32_t id : r.operands) operands.push_back(slot_of_[id]);
     recorder_.copy(reduce_step(recorder_, r.op, code.state, operands), code.state);
+  }
+  void record_merge(const Reduction& r, ReductionCode& code) {
+    recorder_.code = &code.merge;
+    code.rescales = merges_by_rescaling(r.op);
+    if (!code.rescales)
+      return recorder_.copy(reduce_merge(recorder_, r.op, code.state, code.other), code.state);
+    recorder_.copy({recorder_.maximum(code.state[0], code.other[0])}, code.state);
+    recorder_.code = &code.rescale;
+    recorder_.copy({reduce_rescale(recorder_, code.state, code.other[0])}, {code.state[1]});
+    recorder_.code = &code.add;
+    recorder_.copy({recorder_.add(code.state[1], code.other[1])}, {code.state[1]});
   }
   void record_result(const Reduction& r, ReductionCode& code) {
     recorder_.code = &code.result;
@@ -251,14 +263,31 @@ class Interpreter {
   void store_state(const State& from, std::vector<ScalarBits>& to) {
     for (size_t n = 0; n < from.size(); ++n) to[n] = recorder_.slots[from[n].id];
   }
-  void finish(ReductionCode& r, std::vector<std::vector<ScalarBits>>& lanes) {
+  using Partial = std::vector<std::vector<ScalarBits>>;
+  void merge_tree(ReductionCode& r, const Code& merge, Partial& lanes) {
     for (size_t half = lanes.size() / 2; half > 0; half /= 2)
       for (size_t l = 0; l < half; ++l) {
         load_state(r.state, lanes[l]);
         load_state(r.other, lanes[l + half]);
-        execute(r.merge);
+        execute(merge);
         store_state(r.state, lanes[l]);
       }
+  }
+  void finish(ReductionCode& r, Partial& lanes) {
+    if (r.rescales && lanes.size() > 1) {
+      Partial maxima = lanes;
+      merge_tree(r, r.merge, maxima);
+      for (auto& lane : lanes) {
+        load_state(r.state, lane);
+        load_state(r.other, maxima[0]);
+        execute(r.rescale);
+        store_state(r.state, lane);
+      }
+      merge_tree(r, r.add, lanes);
+      lanes[0][0] = maxima[0][0];
+    } else {
+      merge_tree(r, r.merge, lanes);
+    }
     load_state(r.state, lanes[0]);
     execute(r.result);
   }

@@ -70,4 +70,72 @@ bool has_colliding_stores(const Kernel& k) {
   return false;
 }
 
+namespace {
+
+// Which values may differ between iterations of the loop over `axis`.
+std::vector<bool> varying_values(const Kernel& k, const Expr& axis) {
+  std::vector<bool> out(k.insts.size());
+  const auto is_varying = [&](const Expr& e) {
+    for (const Expr& s : sym::symbols_of(e))
+      if (s == axis || (value_of(s) >= 0 && out[value_of(s)])) return true;
+    return false;
+  };
+  const auto any = [&](const std::vector<int32_t>& ids) {
+    return std::any_of(ids.begin(), ids.end(), [&](int32_t id) { return out[id]; });
+  };
+  for (const Stage& stage : k.stages) {
+    for (int32_t id : stage.insts) {
+      const Inst& i = k.insts[id];
+      if (i.kind == InstKind::Scanned)
+        out[id] = any(stage.scans[i.a].operands);
+      else if (i.kind == InstKind::Operation)
+        out[id] = (i.a >= 0 && out[i.a]) || (i.b >= 0 && out[i.b]) || (i.c >= 0 && out[i.c]);
+      else
+        out[id] = is_varying(i.index) || (i.kind == InstKind::Load && i.a >= 0 && out[i.a]);
+    }
+    for (const Reduction& r : stage.reductions)
+      for (int32_t id : r.results) out[id] = any(r.operands);
+  }
+  return out;
+}
+
+}  // namespace
+
+bool has_independent_lanes(const Kernel& k) {
+  if (k.outer.empty()) return false;
+  const Expr axis = k.outer.back().variable;
+  const std::vector<bool> varying = varying_values(k, axis);
+  int stores = 0;
+  for (const Stage& stage : k.stages) {
+    for (const Range& r : stage.inner)
+      for (const Expr& s : sym::symbols_of(r.size))
+        if (s == axis || (value_of(s) >= 0 && varying[value_of(s)])) return false;
+    for (const Store& store : stage.stores) {
+      ++stores;
+      auto affine = sym::affine_in(store.index, axis);
+      if (!affine || affine->first.is_const(0)) return false;
+      for (const Expr& s : sym::symbols_of(store.index))
+        if (value_of(s) >= 0 && varying[value_of(s)]) return false;
+    }
+  }
+  return stores < 2 || !has_colliding_stores(k);
+}
+
+int64_t point_cost(const Kernel& k, const Stage& stage) {
+  int64_t cost = static_cast<int64_t>(stage.stores.size());
+  for (int32_t id : stage.insts) {
+    const Inst& i = k.insts[id];
+    if (i.kind == InstKind::Load) ++cost;
+    if (i.kind != InstKind::Operation) continue;
+    const bool is_function = (i.op >= ScalarOp::Exp && i.op <= ScalarOp::Digamma) ||
+                             (i.op >= ScalarOp::Pow && i.op <= ScalarOp::Nextafter) ||
+                             (i.op == ScalarOp::Rem && is_floating(i.dtype));
+    cost += is_function ? 20 : i.op == ScalarOp::Div || i.op == ScalarOp::Sqrt ? 4 : 1;
+  }
+  for (const auto* list : {&stage.reductions, &stage.scans})
+    for (const Reduction& r : *list)
+      cost += r.op == ReduceOp::OnlineSoftmax ? 24 : r.op == ReduceOp::Welford ? 6 : result_count(r.op);
+  return cost;
+}
+
 }  // namespace fl::loop

@@ -11,4 +11,11 @@ bool is_sequential(const Kernel& k, const Stage& stage);
 /// Whether iterations of the outer loops may store to the same element, so that they must run in order.
 bool has_colliding_stores(const Kernel& k);
 
+/// Whether iterations of the last outer loop may run side by side as the lanes of a vector: they store to
+/// different elements and have the same inner loops.
+bool has_independent_lanes(const Kernel& k);
+
+/// Roughly how many machine operations one point of the stage takes.
+int64_t point_cost(const Kernel& k, const Stage& stage);
+
 }  // namespace fl::loop

@@ -100,12 +100,6 @@ State softmax_step(ScalarOps& s, const State& state, Val x) {
   return {s.maximum(state[0], x), sum};
 }
 
-State softmax_merge(ScalarOps& s, const State& a, const State& b) {
-  const Val max = s.maximum(a[0], b[0]);
-  const Val left = s.mul(a[1], s.exp(s.sub(a[0], max))), right = s.mul(b[1], s.exp(s.sub(b[0], max)));
-  return {max, s.add(left, right)};
-}
-
 }  // namespace
 
 std::vector<DType> state_dtypes(ReduceOp op, DType operand) {
@@ -156,11 +150,17 @@ State reduce_merge(ScalarOps& s, ReduceOp op, const State& a, const State& b) {
       return choose(s, comes_before(s, op, b[0], b[1], a[0], a[1]), b, a);
     case ReduceOp::Welford:
       return welford_merge(s, a, b);
-    case ReduceOp::OnlineSoftmax:
-      return softmax_merge(s, a, b);
+    case ReduceOp::OnlineSoftmax: {
+      const Val max = s.maximum(a[0], b[0]);
+      return {max, s.add(reduce_rescale(s, a, max), reduce_rescale(s, b, max))};
+    }
     default:
       return {combine(s, op, a[0], b[0])};
   }
+}
+
+Val reduce_rescale(ScalarOps& s, const State& state, Val max) {
+  return s.mul(state[1], s.exp(s.sub(state[0], max)));
 }
 
 State reduce_result(ScalarOps& s, ReduceOp op, const State& state) {

@@ -15,6 +15,11 @@ std::vector<DType> state_dtypes(ReduceOp op, DType operand);
 State reduce_identity(ScalarOps& s, ReduceOp op, DType operand);
 State reduce_step(ScalarOps& s, ReduceOp op, const State& state, const std::vector<Val>& operands);
 State reduce_merge(ScalarOps& s, ReduceOp op, const State& a, const State& b);
+/// Whether partial results first agree on a maximum (the tree of Maximum over their first parts), are
+/// rescaled to it, and then add up (the tree of Add over what reduce_rescale gives), instead of merging in
+/// pairs.
+inline bool merges_by_rescaling(ReduceOp op) { return op == ReduceOp::OnlineSoftmax; }
+Val reduce_rescale(ScalarOps& s, const State& state, Val max);
 /// The results; most reductions give their state.
 State reduce_result(ScalarOps& s, ReduceOp op, const State& state);
 

@@ -1,0 +1,107 @@
+// Writes the instructions of a kernel's stages: index arithmetic, loads, operations, checks and stores, for
+// the lanes of one vector axis. The loops around it are the caller's.
+#pragma once
+#include <functional>
+#include <unordered_map>
+#include <vector>
+
+#include "flambeau/codegen/common/lane_ops.h"
+
+namespace fl::codegen {
+
+class BodyEmitter : public LaneOps {
+ public:
+  /// Pointers to buffers, sizes and parameters are values of level 0.
+  struct Arguments {
+    llvm::Value *buffers, *sizes, *params;
+  };
+  BodyEmitter(const loop::Kernel& k, llvm::Function* function, llvm::IRBuilder<>& builder,
+              const Machine& machine, Arguments arguments);
+
+  /// The variable's value at the present level, until that level closes.
+  void set_variable(const sym::Expr& variable, llvm::Value* value);
+  /// The variable's value is base + lane, for `count` lanes, of which those in mask (null: all) exist.
+  void set_axis(const sym::Expr& variable, llvm::Value* base, int count, llvm::Value* mask, int level);
+  void clear_axis() { axis_ = {}; }
+  /// Values that differ from lane to lane are kept for each part of a step of several vectors.
+  void set_part(int part);
+  /// Loads go no further out than this level: outside of it their memory may not exist.
+  void set_load_floor(int level) { load_floor_ = level; }
+
+  Lanes expr(const sym::Expr& e);
+  llvm::Value* scalar(const sym::Expr& e);  ///< One that is the same for all lanes.
+  void inst(int32_t id);
+  Val value(int32_t id) const { return values_[part_][id]; }
+  void set_value(int32_t id, Val v) { values_[part_][id] = v; }
+  void store(const loop::Store& s);
+  llvm::Value* mask() const { return axis_.mask; }
+  int lane_count() const { return axis_.count; }
+  /// condition and the mask of existing lanes, as the caller's check needs them; null where all lanes pass.
+  llvm::Value* failing_lanes(const loop::Assert& a);
+
+  void close_level_of_body();
+
+ private:
+  struct Axis {
+    sym::Expr variable;
+    llvm::Value* base = nullptr;
+    llvm::Value* mask = nullptr;
+    int count = 1;
+    int level = 0;
+  };
+  struct Access {
+    enum class Kind { Uniform, Contiguous, Strided, Indexed } kind;
+    sym::Expr coefficient, rest;
+    int level;
+  };
+  struct Memo {
+    int part;
+    Lanes lanes;
+  };
+  struct Variable {
+    sym::Expr symbol;
+    llvm::Value* value;
+    int level;
+  };
+
+  Access classify(const sym::Expr& index);
+  bool varies(const sym::Expr& e) const;
+  Lanes symbol(const sym::Expr& s);
+  Lanes compute(const sym::Expr& e);
+  Lanes combine(sym::Kind kind, const Lanes& a, const Lanes& b, bool nonnegative);
+  llvm::Type* element_type(DType d) const;
+  llvm::Value* element_pointer(int32_t buffer, const sym::Expr& rest);
+  llvm::Value* lane_numbers();
+  llvm::Value* pointers(int32_t buffer, const sym::Expr& index, const Access& access);
+  Lanes load(const loop::Inst& i);
+  Lanes load_scalar(DType d, llvm::Value* pointer, llvm::Value* mask);
+  Lanes load_contiguous(DType d, llvm::Value* pointer, llvm::Value* mask);
+  Lanes gather(DType d, llvm::Value* pointers, llvm::Value* mask);
+  llvm::Value* from_memory(DType d, llvm::Value* v);
+  llvm::Value* to_memory(DType d, llvm::Value* v);
+  llvm::Value* both(llvm::Value* a, llvm::Value* b);
+  Lanes read(DType d, const Access& access, llvm::Value* pointer, llvm::Value* mask);
+  void write(DType d, const Access& access, llvm::Value* pointer, Lanes v, llvm::Value* mask);
+  void write_scalar(DType d, llvm::Value* pointer, const Lanes& v);
+  Val updated(const loop::Store& s, const Access& access, llvm::Value* pointer, llvm::Value* mask);
+
+  const loop::Kernel& k_;
+  Arguments arguments_;
+  std::vector<llvm::Value*> buffers_;
+  std::vector<Variable> variables_;
+  Axis axis_;
+  int part_ = 0, load_floor_ = 0;
+  std::vector<std::vector<Val>> values_;
+  std::unordered_map<const void*, std::vector<Memo>> exprs_;
+  struct PointerMemo {
+    int32_t buffer;
+    sym::Expr rest;
+    llvm::Value* pointer;
+    int level;
+  };
+  std::vector<PointerMemo> pointers_;
+  llvm::Value* zeros_ = nullptr;
+  std::vector<bool> written_;
+};
+
+}  // namespace fl::codegen

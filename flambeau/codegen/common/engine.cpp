@@ -1,0 +1,172 @@
+#include "flambeau/codegen/common/engine.h"
+
+#include <llvm/Config/llvm-config.h>
+#include <llvm/ExecutionEngine/JITSymbol.h>
+#include <llvm/ExecutionEngine/RuntimeDyld.h>
+#include <llvm/ExecutionEngine/SectionMemoryManager.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Module.h>
+#include <llvm/IR/PassManager.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Object/ObjectFile.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/MemoryBuffer.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Support/SmallVectorMemoryBuffer.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
+#include <llvm/Transforms/Utils/Cloning.h>
+#include <llvm/Transforms/Utils/Mem2Reg.h>
+
+#include <cstdlib>
+#include <map>
+#include <mutex>
+
+#include "flambeau/base/error.h"
+
+namespace fl::codegen {
+namespace {
+
+void initialise() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+  });
+}
+
+// One a thread: making one takes longer than compiling a small kernel.
+llvm::TargetMachine& target_machine(const Machine& m) {
+  initialise();
+  thread_local std::map<std::string, std::unique_ptr<llvm::TargetMachine>> machines;
+  auto& entry = machines[m.cpu + m.features];
+  if (!entry) {
+    std::string error;
+    const llvm::Target* target = llvm::TargetRegistry::lookupTarget(m.triple, error);
+    FL_CHECK(target, RuntimeError, "LLVM has no code generator for {}: {}", m.triple, error);
+    llvm::TargetOptions options;
+    options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+    entry.reset(target->createTargetMachine(m.triple, m.cpu, m.features, options, llvm::Reloc::PIC_,
+                                            llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default, true));
+  }
+  return *entry;
+}
+
+bool dumps(std::string_view what) {
+  static const std::string asked = [] {
+    const char* text = std::getenv("FLAMBEAU_DUMP");
+    return std::string(text ? text : "");
+  }();
+  return asked.find(what) != std::string::npos;
+}
+
+void optimise(llvm::Module& module, llvm::TargetMachine& target) {
+  llvm::PassBuilder builder(&target);
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  llvm::FunctionPassManager passes;
+  passes.addPass(llvm::PromotePass());
+  passes.addPass(llvm::EarlyCSEPass());
+  passes.addPass(llvm::InstCombinePass());
+  for (llvm::Function& f : module)
+    if (!f.isDeclaration()) passes.run(f, functions);
+}
+
+class Resolver : public llvm::LegacyJITSymbolResolver {
+ public:
+  explicit Resolver(void* (*resolve)(std::string_view)) : resolve_(resolve) {}
+  llvm::JITSymbol findSymbol(const std::string& name) override {
+    void* address = resolve_(name);
+    if (!address) return nullptr;
+    return {reinterpret_cast<uint64_t>(address), llvm::JITSymbolFlags::Exported};
+  }
+  llvm::JITSymbol findSymbolInLogicalDylib(const std::string&) override { return nullptr; }
+
+ private:
+  void* (*resolve_)(std::string_view);
+};
+
+class Loaded : public LoadedObject {
+ public:
+  Loaded(const std::string& object, void* (*resolve)(std::string_view))
+      : resolver_(resolve), linker_(memory_, resolver_) {
+    const llvm::MemoryBufferRef buffer(llvm::StringRef(object), "kernel");
+    auto file = llvm::object::ObjectFile::createObjectFile(buffer);
+    if (!file) FL_RAISE(RuntimeError, "an object cannot be read: {}", llvm::toString(file.takeError()));
+    linker_.loadObject(**file);
+    linker_.resolveRelocations();
+    FL_CHECK(!linker_.hasError(), RuntimeError, "an object cannot be linked: {}",
+             linker_.getErrorString().str());
+    std::string error;
+    FL_CHECK(!memory_.finalizeMemory(&error), RuntimeError, "machine code cannot be made executable: {}",
+             error);
+  }
+  void* address(std::string_view name) const override {
+    const uint64_t at = linker_.getSymbol(llvm::StringRef(name.data(), name.size())).getAddress();
+    FL_ASSERT(at, "the object has no {}", name);
+    return reinterpret_cast<void*>(at);
+  }
+
+ private:
+  llvm::SectionMemoryManager memory_;
+  Resolver resolver_;
+  llvm::RuntimeDyld linker_;
+};
+
+}  // namespace
+
+void prepare_module(llvm::Module& module, const Machine& machine) {
+  module.setTargetTriple(machine.triple);
+  module.setDataLayout(target_machine(machine).createDataLayout());
+}
+
+std::string make_object(llvm::Module& module, const Machine& machine) {
+  llvm::TargetMachine& target = target_machine(machine);
+  const std::string width = std::to_string(8 * machine.vector_bytes);
+  for (llvm::Function& f : module) {
+    f.setDoesNotThrow();
+    f.addFnAttr("prefer-vector-width", width);
+    f.addFnAttr("min-legal-vector-width", width);
+  }
+  optimise(module, target);
+  if (dumps("llvm")) module.print(llvm::errs(), nullptr);
+  const auto emit = [&](llvm::CodeGenFileType type) {
+    llvm::SmallString<0> out;
+    llvm::raw_svector_ostream stream(out);
+    llvm::legacy::PassManager passes;
+    FL_CHECK(!target.addPassesToEmitFile(passes, stream, nullptr, type, true), RuntimeError,
+             "LLVM writes no objects for {}", machine.triple);
+    passes.run(module);
+    return std::string(out);
+  };
+  if (dumps("asm")) {
+    const auto copy = llvm::CloneModule(module);
+    llvm::SmallString<0> out;
+    llvm::raw_svector_ostream stream(out);
+    llvm::legacy::PassManager passes;
+    if (!target.addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile, true))
+      passes.run(*copy);
+    llvm::errs() << out;
+  }
+  return emit(llvm::CodeGenFileType::ObjectFile);
+}
+
+std::unique_ptr<LoadedObject> load_object(const std::string& object,
+                                          void* (*resolve)(std::string_view name)) {
+  initialise();
+  return std::make_unique<Loaded>(object, resolve);
+}
+
+std::string engine_version() { return "llvm " LLVM_VERSION_STRING; }
+
+}  // namespace fl::codegen

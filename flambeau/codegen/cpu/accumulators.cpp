@@ -1,0 +1,202 @@
+#include "flambeau/codegen/cpu/accumulators.h"
+
+namespace fl::codegen {
+
+using llvm::Value;
+using loop::State;
+
+Accumulators::Accumulators(BodyEmitter& body, const loop::Kernel& k, const loop::Stage& stage, Layout layout)
+    : body_(body), k_(k), layout_(layout) {
+  for (const loop::Reduction& r : stage.reductions) reductions_.push_back(make_item(r));
+  for (const loop::Reduction& r : stage.scans) scans_.push_back(make_item(r));
+}
+
+Accumulators::Item Accumulators::make_item(const loop::Reduction& r) {
+  Item item{&r, {}, {}};
+  const auto dtypes = loop::state_dtypes(r.op, k_.insts[r.operands[0]].dtype);
+  for (size_t c = 0; c < dtypes.size(); ++c) {
+    Slot slot{dtypes[c], {}, {}, nullptr};
+    llvm::Type* element = body_.register_type(dtypes[c]);
+    llvm::Type* type = LaneOps::with_count(element, layout_.count);
+    if (layout_.shared_count && r.op == loop::ReduceOp::Welford && c == 2)
+      slot.shared = body_.stack_slot(element, "count");
+    const int allocations = layout_.in_memory ? 1 : layout_.parts;
+    if (layout_.in_memory) type = llvm::ArrayType::get(type, layout_.parts);
+    for (int p = 0; p < allocations; ++p) {
+      slot.re.push_back(body_.stack_slot(type, "state"));
+      if (is_complex(dtypes[c])) slot.im.push_back(body_.stack_slot(type, "state"));
+    }
+    item.state.push_back(std::move(slot));
+  }
+  item.pending.resize(dtypes.size());
+  return item;
+}
+
+Value* Accumulators::address(const std::vector<llvm::AllocaInst*>& slots, llvm::Type* type, int part) {
+  if (!layout_.in_memory) return slots[part];
+  auto& b = body_.builder();
+  return b.CreateGEP(type, slots[0], dynamic_part_ ? dynamic_part_ : b.getInt64(part));
+}
+
+Val Accumulators::load(const Slot& slot, int part) {
+  auto& b = body_.builder();
+  Lanes out;
+  out.level = body_.level();
+  llvm::Type* element = body_.register_type(slot.dtype);
+  if (is_shared(slot)) {
+    out.re = b.CreateLoad(element, slot.shared);
+    return body_.add_lanes(slot.dtype, out);
+  }
+  out.count = layout_.count;
+  llvm::Type* type = LaneOps::with_count(element, out.count);
+  out.re = b.CreateLoad(type, address(slot.re, type, part));
+  if (!slot.im.empty()) out.im = b.CreateLoad(type, address(slot.im, type, part));
+  return body_.add_lanes(slot.dtype, out);
+}
+
+void Accumulators::store(const Slot& slot, int part, Val v) {
+  auto& b = body_.builder();
+  const Lanes l = body_.widened(v, layout_.count);
+  llvm::Type* type = l.re->getType();
+  b.CreateStore(l.re, address(slot.re, type, part));
+  if (l.im) b.CreateStore(l.im, address(slot.im, type, part));
+}
+
+State Accumulators::load_state(const Item& item, int part) {
+  State out;
+  for (const Slot& slot : item.state) out.push_back(load(slot, part));
+  return out;
+}
+
+void Accumulators::reset(Item& item) {
+  const DType d = k_.insts[item.reduction->operands[0]].dtype;
+  const State identity = loop::reduce_identity(body_, item.reduction->op, d);
+  for (size_t c = 0; c < identity.size(); ++c) {
+    const Slot& slot = item.state[c];
+    if (slot.shared)
+      body_.builder().CreateStore(body_.lanes(identity[c]).re, slot.shared);
+    else
+      for (int p = 0; p < layout_.parts; ++p) store(slot, p, identity[c]);
+  }
+}
+
+void Accumulators::reset() {
+  for (Item& item : reductions_) reset(item);
+  for (Item& item : scans_) reset(item);
+}
+
+void Accumulators::advance(Item& item, int part) {
+  std::vector<Val> operands;
+  for (int32_t id : item.reduction->operands) operands.push_back(body_.value(id));
+  const State old = load_state(item, part);
+  State next = loop::reduce_step(body_, item.reduction->op, old, operands);
+  for (size_t c = 0; c < next.size(); ++c) {
+    if (is_shared(item.state[c])) {
+      item.pending[c] = next[c];
+      continue;
+    }
+    if (layout_.lanes_are_points && body_.mask()) {
+      const Val mask = body_.add_lanes(DType::Bool, {body_.mask(), nullptr, layout_.count, body_.level()});
+      next[c] = body_.select(mask, next[c], old[c]);
+    }
+    store(item.state[c], part, next[c]);
+  }
+}
+
+void Accumulators::step(int part) {
+  for (Item& item : reductions_) advance(item, part);
+}
+
+void Accumulators::scan(int number, int part) {
+  Item& item = scans_[number];
+  advance(item, part);
+  State state = load_state(item, part);
+  for (size_t c = 0; c < state.size(); ++c)
+    if (is_shared(item.state[c])) state[c] = item.pending[c];
+  publish(item, state);
+}
+
+void Accumulators::end_step() {
+  if (split_) return;
+  for (auto* list : {&reductions_, &scans_})
+    for (Item& item : *list)
+      for (size_t c = 0; c < item.state.size(); ++c)
+        if (item.state[c].shared)
+          body_.builder().CreateStore(body_.lanes(item.pending[c]).re, item.state[c].shared);
+}
+
+void Accumulators::split_counts() {
+  if (split_) return;
+  for (Item& item : reductions_)
+    for (const Slot& slot : item.state) {
+      if (!slot.shared) continue;
+      const Val count = load(slot, 0);
+      for (int p = 0; p < layout_.parts; ++p) store(slot, p, count);
+    }
+  split_ = true;
+}
+
+void Accumulators::publish(const Item& item, const State& state) {
+  const State results = loop::reduce_result(body_, item.reduction->op, state);
+  for (size_t n = 0; n < results.size(); ++n) body_.set_value(item.reduction->results[n], results[n]);
+}
+
+void Accumulators::results(int part) {
+  for (const Item& item : reductions_) publish(item, load_state(item, part));
+}
+
+// Lanes [from, from + count) of a state.
+State Accumulators::half(const State& s, int from, int count) {
+  auto& b = body_.builder();
+  State out;
+  for (Val v : s) {
+    Lanes l = body_.lanes(v);
+    const auto take = [&](Value* x) -> Value* {
+      if (count == 1) return b.CreateExtractElement(x, from);
+      std::vector<int> lanes;
+      for (int n = 0; n < count; ++n) lanes.push_back(from + n);
+      return b.CreateShuffleVector(x, lanes);
+    };
+    l.re = take(l.re);
+    if (l.im) l.im = take(l.im);
+    l.count = count;
+    out.push_back(body_.add_lanes(v.dtype, l));
+  }
+  return out;
+}
+
+template <class F>
+State Accumulators::tree(std::vector<State> states, F&& merge_pair) {
+  for (size_t n = states.size() / 2; n > 0; n /= 2)
+    for (size_t p = 0; p < n; ++p) states[p] = merge_pair(states[p], states[p + n]);
+  State out = states[0];
+  for (int n = layout_.count / 2; n > 0; n /= 2) out = merge_pair(half(out, 0, n), half(out, n, n));
+  return out;
+}
+
+void Accumulators::merge() {
+  for (const Item& item : reductions_) {
+    std::vector<State> states;
+    for (int p = 0; p < layout_.parts; ++p) {
+      states.push_back(load_state(item, p));
+      for (Val& v : states.back()) v = body_.add_lanes(v.dtype, body_.widened(v, layout_.count));
+    }
+    const loop::ReduceOp op = item.reduction->op;
+    if (!loop::merges_by_rescaling(op)) {
+      publish(item, tree(states, [&](const State& a, const State& b) {
+                return loop::reduce_merge(body_, op, a, b);
+              }));
+      continue;
+    }
+    std::vector<State> maxima, sums;
+    for (const State& s : states) maxima.push_back({s[0]});
+    const Val max =
+        tree(maxima, [&](const State& a, const State& b) { return State{body_.maximum(a[0], b[0])}; })[0];
+    for (const State& s : states) sums.push_back({loop::reduce_rescale(body_, s, max)});
+    publish(
+        item,
+        {max, tree(sums, [&](const State& a, const State& b) { return State{body_.add(a[0], b[0])}; })[0]});
+  }
+}
+
+}  // namespace fl::codegen

@@ -1,0 +1,71 @@
+// The running states of a stage's reductions and scans, in registers or on the stack.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "flambeau/codegen/common/body_emitter.h"
+#include "flambeau/loop/reduce.h"
+
+namespace fl::codegen {
+
+class Accumulators {
+ public:
+  struct Layout {
+    int parts = 1;  ///< vectors of states
+    int count = 1;  ///< lanes of each
+    bool lanes_are_points =
+        false;                  ///< Lanes are points of the reduction: the mask decides which of them count.
+    bool in_memory = false;     ///< The part of a step is chosen at run time.
+    bool shared_count = false;  ///< Every state has seen as many points: the count is kept once.
+  };
+  Accumulators(BodyEmitter& body, const loop::Kernel& k, const loop::Stage& stage, Layout layout);
+
+  const Layout& layout() const { return layout_; }
+  void reset();
+  /// Takes the operands of the present point (or vector of points) into states `part`.
+  void step(int part);
+  void scan(int number, int part);
+  void end_step();
+  /// From now on every state has its own count.
+  void split_counts();
+  /// The part of the following steps, where it is known at run time only.
+  void select_part(llvm::Value* part) { dynamic_part_ = part; }
+  /// Combines all parts and lanes in the documented tree; the results become values of the kernel.
+  void merge();
+  /// Results of states that are not combined: one a lane.
+  void results(int part);
+
+ private:
+  struct Slot {
+    DType dtype;
+    std::vector<llvm::AllocaInst*> re, im;  // one a part, or one array of all
+    llvm::AllocaInst* shared = nullptr;
+  };
+  struct Item {
+    const loop::Reduction* reduction;
+    std::vector<Slot> state;
+    std::vector<Val> pending;  // new values of shared slots
+  };
+
+  Item make_item(const loop::Reduction& r);
+  void reset(Item& item);
+  void advance(Item& item, int part);
+  llvm::Value* address(const std::vector<llvm::AllocaInst*>& slots, llvm::Type* type, int part);
+  bool is_shared(const Slot& slot) const { return slot.shared && !split_; }
+  Val load(const Slot& slot, int part);
+  void store(const Slot& slot, int part, Val v);
+  loop::State load_state(const Item& item, int part);
+  void publish(const Item& item, const loop::State& state);
+  loop::State half(const loop::State& s, int from, int count);
+  template <class F>
+  loop::State tree(std::vector<loop::State> states, F&& merge_pair);
+
+  BodyEmitter& body_;
+  const loop::Kernel& k_;
+  Layout layout_;
+  std::vector<Item> reductions_, scans_;
+  llvm::Value* dynamic_part_ = nullptr;
+  bool split_ = false;
+};
+
+}  // namespace fl::codegen

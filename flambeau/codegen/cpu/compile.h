@@ -1,0 +1,72 @@
+// Kernels as machine code for this processor.
+#pragma once
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "flambeau/codegen/common/machine.h"
+#include "flambeau/codegen/cpu/failure.h"
+#include "flambeau/loop/ir.h"
+#include "flambeau/loop/scalar_bits.h"
+
+namespace fl::codegen {
+
+using loop::ScalarBits;
+
+class LoadedObject;
+
+/// What a launch gets, in the order of the kernel's buffers, sizes and params.
+struct LaunchArgs {
+  void* const* buffers = nullptr;
+  const int64_t* sizes = nullptr;
+  const ScalarBits* params = nullptr;
+};
+
+struct TargetOptions {
+  Isa isa = Isa::Host;
+  bool parallel = true;  ///< Large launches use the threads of base/parallel.h.
+  bool cached = true;    ///< Kernels come from, and go to, the caches in memory and on disk.
+};
+
+class CompiledKernel {
+ public:
+  /// Of an object that make_kernel_object() wrote for k.
+  CompiledKernel(const loop::Kernel& k, const std::string& object, const TargetOptions& options);
+  ~CompiledKernel();
+
+  /// Runs the kernel. Raises IndexError with the first failed check's message, after everything has run.
+  /// Allocates nothing and takes no lock.
+  void launch(const LaunchArgs& args) const;
+  /// Points of the flattened outer loops.
+  int64_t task_count(const int64_t* sizes) const;
+  const std::string& name() const { return name_; }
+
+ private:
+  using Function = void (*)(void* const*, const int64_t*, const ScalarBits*, ErrorSlot*, int64_t, int64_t);
+  using Plan = void (*)(const int64_t* sizes, int64_t* out);
+  [[noreturn]] void raise(const ErrorSlot& error) const;
+
+  Function function_ = nullptr;
+  Plan plan_ = nullptr;
+  bool serial_, vector_points_;
+  std::string name_;
+  std::unique_ptr<LoadedObject> object_;
+  struct Check {
+    std::string message;
+    DType dtype;
+  };
+  std::vector<Check> checks_;
+};
+
+/// Compiles a kernel, or finds it in the caches.
+std::shared_ptr<const CompiledKernel> compile_kernel(const loop::Kernel& k,
+                                                     const TargetOptions& options = {});
+/// Several at once, in threads; equal kernels are compiled once.
+std::vector<std::shared_ptr<const CompiledKernel>> compile_kernels(std::span<const loop::Kernel> kernels,
+                                                                   const TargetOptions& options = {});
+
+/// The object file for k.
+std::string make_kernel_object(const loop::Kernel& k, Isa isa);
+
+}  // namespace fl::codegen

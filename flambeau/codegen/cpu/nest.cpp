@@ -1,0 +1,399 @@
+#include "flambeau/codegen/cpu/nest.h"
+
+#include <llvm/IR/Function.h>
+
+#include "flambeau/base/error.h"
+#include "flambeau/codegen/common/body_emitter.h"
+#include "flambeau/codegen/cpu/accumulators.h"
+#include "flambeau/loop/order.h"
+
+namespace fl::codegen {
+namespace {
+
+using llvm::BasicBlock;
+using llvm::Value;
+using loop::Kernel;
+using loop::Stage;
+using sym::Range;
+
+// Of values that fill vectors: the size of the widest.
+int64_t widest_value(const Kernel& k) {
+  int64_t out = 1;
+  for (const Stage& stage : k.stages) {
+    for (int32_t id : stage.insts)
+      if (k.insts[id].kind != loop::InstKind::Index)
+        out = std::max(out, size_of(real_dtype(k.insts[id].dtype)));
+    for (const loop::Reduction& r : stage.reductions)
+      for (int32_t id : r.results) out = std::max(out, size_of(real_dtype(k.insts[id].dtype)));
+  }
+  return out;
+}
+
+class LoopNest {
+ public:
+  LoopNest(const Kernel& k, const Machine& machine, llvm::Module& module)
+      : k_(k), machine_(machine), context_(module.getContext()), b_(context_) {
+    auto* pointer = b_.getPtrTy();
+    auto* type = llvm::FunctionType::get(
+        b_.getVoidTy(), {pointer, pointer, pointer, pointer, b_.getInt64Ty(), b_.getInt64Ty()}, false);
+    function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, "kernel", module);
+    b_.SetInsertPoint(BasicBlock::Create(context_, "entry", function_));
+    body_.emplace(k, function_, b_, machine,
+                  BodyEmitter::Arguments{function_->getArg(0), function_->getArg(1), function_->getArg(2)});
+    width_ = static_cast<int>(std::min<int64_t>(machine.vector_bytes / widest_value(k), loop::kReduceLanes));
+    outer_lanes_ = k.vector == loop::VectorAxis::Outer && width_ > 1 && loop::has_independent_lanes(k);
+    for (const Stage& stage : k.stages) cost_ += loop::point_cost(k, stage);
+  }
+
+  void run() {
+    Value *begin = function_->getArg(4), *end = function_->getArg(5);
+    if (outer_lanes_) {
+      vector_rows(begin, end);
+    } else {
+      const Loop row = open_loop(begin, end, 1, "point");
+      position_ = row.variable;
+      decode(row.variable, k_.outer.size());
+      for (const Stage& stage : k_.stages) row_stage(stage);
+      close_loop(row);
+    }
+    b_.CreateRetVoid();
+  }
+
+ private:
+  struct Loop {
+    BasicBlock *header, *exit;
+    llvm::PHINode* variable;
+    Value *step, *end;
+  };
+
+  BasicBlock* block(std::string_view name) {
+    return BasicBlock::Create(context_, llvm::StringRef(name.data(), name.size()), function_);
+  }
+  Value* number(int64_t v) { return b_.getInt64(v); }
+
+  // Two levels: one entered where the loop runs at all, and its body.
+  Loop open_loop(Value* begin, Value* end, Value* step, std::string_view name) {
+    BasicBlock *guarded = block("enter"), *header = block(name), *exit = block("after");
+    BasicBlock* before = b_.GetInsertBlock();
+    b_.CreateCondBr(b_.CreateICmpSLT(begin, end), guarded, exit);
+    body_->open_level(before);
+    b_.SetInsertPoint(guarded);
+    b_.CreateBr(header);
+    body_->open_level(guarded);
+    b_.SetInsertPoint(header);
+    llvm::PHINode* variable = b_.CreatePHI(b_.getInt64Ty(), 2);
+    variable->addIncoming(begin, guarded);
+    return {header, exit, variable, step, end};
+  }
+  Loop open_loop(Value* begin, Value* end, int64_t step, std::string_view name) {
+    return open_loop(begin, end, number(step), name);
+  }
+  void close_loop(const Loop& l) {
+    Value* next = b_.CreateAdd(l.variable, l.step);
+    l.variable->addIncoming(next, b_.GetInsertBlock());
+    b_.CreateCondBr(b_.CreateICmpSLT(next, l.end), l.header, l.exit);
+    body_->close_level_of_body();
+    body_->close_level_of_body();
+    b_.SetInsertPoint(l.exit);
+  }
+
+  // Gives the first `count` outer variables their values at a flattened position; the last varies fastest.
+  void decode(Value* position, size_t count) {
+    for (size_t n = count; n-- > 0;) {
+      Value* v = position;
+      if (n > 0) {
+        Value* size = body_->scalar(k_.outer[n].size);
+        v = b_.CreateURem(position, size);
+        position = b_.CreateUDiv(position, size);
+      }
+      body_->set_variable(k_.outer[n].variable, v);
+    }
+  }
+
+  // Lanes from `base` on that lie before `end`.
+  Value* lanes_before(Value* base, Value* end, int64_t offset = 0) {
+    auto* element = width_ > 16 ? b_.getInt8Ty() : b_.getInt32Ty();
+    Value* left = b_.CreateSub(end, base);
+    if (offset) left = b_.CreateSub(left, number(offset));
+    left = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, left, number(width_));
+    left = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, left, number(0));
+    std::vector<llvm::Constant*> lanes;
+    for (int n = 0; n < width_; ++n) lanes.push_back(llvm::ConstantInt::get(element, n));
+    Value* limit = b_.CreateVectorSplat(width_, b_.CreateTrunc(left, element));
+    return b_.CreateICmpULT(llvm::ConstantVector::get(lanes), limit);
+  }
+
+  // ---- lanes along the last outer loop ----
+
+  // Vectors a step: enough independent work to fill the pipelines, and whole stretches of memory in column
+  // reductions; few where the body is long.
+  int outer_parts() const {
+    bool has_inner = false;
+    for (const Stage& s : k_.stages) has_inner = has_inner || !s.inner.empty();
+    const int64_t budget = has_inner ? 64 : 48;
+    const int most = std::max(1, (has_inner ? 512 : 256) / machine_.vector_bytes);
+    int parts = 1;
+    while (parts < most && 2 * parts * cost_ <= budget && 2 * parts * width_ <= kVectorBlock) parts *= 2;
+    return parts;
+  }
+
+  void vector_rows(Value* begin, Value* end) {
+    const Range& axis = k_.outer.back();
+    if (k_.outer.size() == 1) {
+      row_start_ = number(0);
+      vector_row(begin, end);
+      return;
+    }
+    // The rows that [begin, end) touches; the first and the last may be partial.
+    Value* size = body_->scalar(axis.size);
+    Value* first = b_.CreateUDiv(begin, size);
+    Value* last = b_.CreateUDiv(b_.CreateSub(end, number(1)), size);
+    const Loop row = open_loop(first, b_.CreateAdd(last, number(1)), 1, "row");
+    decode(row.variable, k_.outer.size() - 1);
+    row_start_ = b_.CreateMul(row.variable, size);
+    Value* from = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, b_.CreateSub(begin, row_start_), number(0));
+    Value* to = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateSub(end, row_start_), size);
+    vector_row(from, to);
+    close_loop(row);
+  }
+
+  void vector_row(Value* from, Value* to) {
+    const int parts = outer_parts();
+    if (parts == 1 && machine_.has_masked_memory && cost_ > 40) return vector_loop(from, to, 1, true);
+    const int64_t step = static_cast<int64_t>(parts) * width_;
+    Value* whole = b_.CreateAnd(b_.CreateSub(to, from), number(-step));
+    Value* middle = b_.CreateAdd(from, whole);
+    vector_loop(from, middle, parts, false);
+    vector_loop(middle, to, 1, true);
+  }
+
+  void vector_loop(Value* from, Value* to, int parts, bool masked) {
+    const Loop l = open_loop(from, to, static_cast<int64_t>(parts) * width_, masked ? "masked" : "vectors");
+    Value* mask = masked ? lanes_before(l.variable, to) : nullptr;
+    bases_.clear();
+    for (int p = 0; p < parts; ++p)
+      bases_.push_back(p == 0 ? l.variable
+                              : b_.CreateAdd(l.variable, number(static_cast<int64_t>(p) * width_)));
+    const int axis_level = body_->level();
+    const auto begin_part = [&](int p) {
+      body_->set_part(p);
+      body_->set_axis(k_.outer.back().variable, bases_[p], width_, mask, axis_level);
+      position_ = nullptr;
+    };
+    for (const Stage& stage : k_.stages) {
+      if (stage.inner.empty()) {
+        body_->set_load_floor(0);
+        for (int p = 0; p < parts; ++p) {
+          begin_part(p);
+          point(stage, nullptr, p);
+        }
+      } else {
+        begin_part(0);
+        inner_loops(stage, parts, width_, begin_part);
+      }
+    }
+    body_->set_part(0);
+    body_->clear_axis();
+    close_loop(l);
+  }
+
+  // ---- one point of the outer loops at a time ----
+
+  void row_stage(const Stage& stage) {
+    body_->set_part(0);
+    body_->clear_axis();
+    body_->set_load_floor(0);
+    if (stage.inner.empty()) return point(stage, nullptr, 0);
+    if (loop::is_sequential(k_, stage) || width_ == 1)
+      inner_loops(stage, 1, 1, [](int) {});
+    else
+      inner_lanes(stage);
+  }
+
+  // A stage whose inner loops run in order, for `parts` vectors of outer iterations (or one of them).
+  template <class F>
+  void inner_loops(const Stage& stage, int parts, int count, F&& begin_part) {
+    Accumulators accumulators(*body_, k_, stage, {.parts = parts, .count = count, .shared_count = true});
+    accumulators.reset();
+    body_->set_load_floor(body_->level() + 1);
+    std::vector<Loop> loops;
+    for (const Range& r : stage.inner) {
+      loops.push_back(open_loop(number(0), body_->scalar(r.size), 1, "inner"));
+      body_->set_variable(r.variable, loops.back().variable);
+    }
+    for (int p = 0; p < parts; ++p) {
+      begin_part(p);
+      point(stage, &accumulators, p);
+    }
+    accumulators.end_step();
+    while (!loops.empty()) {
+      close_loop(loops.back());
+      loops.pop_back();
+    }
+    for (int p = 0; p < parts; ++p) {
+      body_->set_part(p);
+      accumulators.results(p);
+    }
+    body_->set_part(0);
+  }
+
+  // A stage whose last inner loop is cut into lanes.
+  void inner_lanes(const Stage& stage) {
+    const int64_t cost = loop::point_cost(k_, stage);
+    const int all_parts = loop::kReduceLanes / width_;
+    const bool reduces = !stage.reductions.empty();
+    const bool in_registers = cost * all_parts <= 96 && all_parts <= 8;
+    int parts = 1;
+    if (reduces)
+      parts = in_registers ? all_parts : 1;
+    else
+      while (parts < 4 && 2 * parts * cost <= 48) parts *= 2;
+    const bool shared = in_registers && stage.inner.size() == 1;
+    Accumulators accumulators(*body_, k_, stage,
+                              {.parts = all_parts,
+                               .count = width_,
+                               .lanes_are_points = true,
+                               .in_memory = !in_registers,
+                               .shared_count = shared});
+    accumulators.reset();
+    body_->set_load_floor(body_->level() + 1);
+    std::vector<Loop> loops;
+    for (size_t n = 0; n + 1 < stage.inner.size(); ++n) {
+      loops.push_back(open_loop(number(0), body_->scalar(stage.inner[n].size), 1, "inner"));
+      body_->set_variable(stage.inner[n].variable, loops.back().variable);
+    }
+    Value* size = body_->scalar(stage.inner.back().size);
+    const int64_t step = static_cast<int64_t>(parts) * width_;
+    Value* middle = b_.CreateAnd(size, number(-step));
+    const bool only_masked = !reduces && parts == 1 && machine_.has_masked_memory && cost > 40;
+    if (!only_masked) lane_loop(stage, accumulators, number(0), middle, parts, false);
+    accumulators.split_counts();
+    lane_loop(stage, accumulators, only_masked ? number(0) : middle, size,
+              reduces && in_registers ? parts : 1, true);
+    while (!loops.empty()) {
+      close_loop(loops.back());
+      loops.pop_back();
+    }
+    accumulators.merge();
+  }
+
+  void lane_loop(const Stage& stage, Accumulators& accumulators, Value* from, Value* to, int parts,
+                 bool masked) {
+    const Loop l = open_loop(from, to, static_cast<int64_t>(parts) * width_, masked ? "masked" : "lanes");
+    const int axis_level = body_->level();
+    // With one part a step, the partial results that it belongs to follow from the position.
+    if (accumulators.layout().in_memory)
+      accumulators.select_part(
+          b_.CreateAnd(b_.CreateUDiv(l.variable, number(width_)), number(accumulators.layout().parts - 1)));
+    for (int p = 0; p < parts; ++p) {
+      const int64_t offset = static_cast<int64_t>(p) * width_;
+      Value* base = p == 0 ? l.variable : b_.CreateAdd(l.variable, number(offset));
+      Value* mask = masked ? lanes_before(l.variable, to, offset) : nullptr;
+      body_->set_part(p);
+      body_->set_axis(stage.inner.back().variable, base, width_, mask, axis_level);
+      point(stage, &accumulators, p);
+    }
+    accumulators.end_step();
+    accumulators.select_part(nullptr);
+    body_->set_part(0);
+    body_->clear_axis();
+    close_loop(l);
+  }
+
+  // ---- one point of a stage, or one vector of points ----
+
+  void point(const Stage& stage, Accumulators* accumulators, int part) {
+    for (int32_t id : stage.insts) {
+      const loop::Inst& i = k_.insts[id];
+      if (i.kind != loop::InstKind::Scanned)
+        body_->inst(id);
+      else if (accumulators && i.b == 0)
+        accumulators->scan(i.a, part);
+    }
+    if (accumulators) accumulators->step(part);
+    int first = 0;
+    for (const Stage& s : k_.stages) {
+      if (&s == &stage) break;
+      first += static_cast<int>(s.asserts.size());
+    }
+    for (size_t n = 0; n < stage.asserts.size(); ++n)
+      check(stage.asserts[n], first + static_cast<int>(n), part);
+    for (const loop::Store& s : stage.stores) body_->store(s);
+  }
+
+  // Calls record_failure() for the lanes that fail; one test of the whole vector otherwise.
+  void check(const loop::Assert& a, int number_of_check, int part) {
+    Value* failing = body_->failing_lanes(a);
+    const int count = body_->lane_count();
+    BasicBlock *cold = block("failed"), *after = block("checked");
+    b_.CreateCondBr(count > 1 ? b_.CreateOrReduce(failing) : failing, cold, after);
+    b_.SetInsertPoint(cold);
+    const DType d = k_.insts[a.value].dtype;
+    const Lanes v = body_->widened(body_->value(a.value), count);
+    auto* flags = LaneOps::with_count(b_.getInt8Ty(), count);
+    auto* type = LaneOps::with_count(body_->memory_type(d), count);
+    Value *flag_slot = body_->stack_slot(flags, "flags"), *value_slot = body_->stack_slot(type, "values");
+    b_.CreateStore(b_.CreateZExt(failing, flags), flag_slot);
+    b_.CreateStore(d == DType::Bool ? b_.CreateZExt(v.re, type) : v.re, value_slot);
+    Value* position = position_ ? position_ : b_.CreateAdd(row_start_, bases_[part]);
+    auto* pointer = b_.getPtrTy();
+    auto* signature = llvm::FunctionType::get(
+        b_.getVoidTy(),
+        {pointer, b_.getInt64Ty(), b_.getInt64Ty(), b_.getInt64Ty(), b_.getInt64Ty(), pointer, pointer},
+        false);
+    llvm::FunctionCallee callee = function_->getParent()->getOrInsertFunction("fl_record_failure", signature);
+    b_.CreateCall(callee,
+                  {function_->getArg(3), number(number_of_check), position, number(outer_lanes_ ? 1 : 0),
+                   number(count | size_of(real_dtype(d)) << 16), flag_slot, value_slot})
+        ->setDoesNotThrow();
+    b_.CreateBr(after);
+    b_.SetInsertPoint(after);
+  }
+
+  const Kernel& k_;
+  const Machine& machine_;
+  llvm::LLVMContext& context_;
+  llvm::IRBuilder<> b_;
+  llvm::Function* function_;
+  std::optional<BodyEmitter> body_;
+  int width_;
+  int64_t cost_ = 0;
+  bool outer_lanes_;
+  std::vector<Value*> bases_;
+  Value *row_start_ = nullptr, *position_ = nullptr;
+};
+
+// Sizes that depend on data count as this many.
+constexpr int64_t kUnknownSize = 16;
+
+void emit_plan(const Kernel& k, const Machine& machine, llvm::Module& module) {
+  llvm::IRBuilder<> b(module.getContext());
+  auto* type = llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy(), b.getPtrTy()}, false);
+  auto* function = llvm::Function::Create(type, llvm::Function::ExternalLinkage, "plan", module);
+  b.SetInsertPoint(BasicBlock::Create(module.getContext(), "entry", function));
+  BodyEmitter body(k, function, b, machine, {nullptr, function->getArg(0), nullptr});
+  Value *points = b.getInt64(1), *cost = b.getInt64(0);
+  for (const Range& r : k.outer) points = b.CreateMul(points, body.scalar(r.size));
+  for (const Stage& stage : k.stages) {
+    Value* inner = b.getInt64(loop::point_cost(k, stage));
+    for (const Range& r : stage.inner) {
+      bool known = true;
+      for (const sym::Expr& s : sym::symbols_of(r.size))
+        known = known && std::find(k.sizes.begin(), k.sizes.end(), s) != k.sizes.end();
+      inner = b.CreateMul(inner, known ? body.scalar(r.size) : b.getInt64(kUnknownSize));
+    }
+    cost = b.CreateAdd(cost, inner);
+  }
+  b.CreateStore(points, function->getArg(1));
+  b.CreateStore(cost, b.CreateConstGEP1_64(b.getInt64Ty(), function->getArg(1), 1));
+  b.CreateRetVoid();
+}
+
+}  // namespace
+
+void emit_loops(const Kernel& k, const Machine& machine, llvm::Module& module) {
+  emit_plan(k, machine, module);
+  LoopNest(k, machine, module).run();
+}
+
+}  // namespace fl::codegen

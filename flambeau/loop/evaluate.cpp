@@ -303,7 +303,7 @@ DType result_dtype(ScalarOp op, DType requested, DType a, DType b) {
 ScalarBits evaluate(ScalarOp op, DType result, DType operand, const ScalarBits& a, const ScalarBits& b,
                     const ScalarBits& c) {
   if (op == ScalarOp::Cast) return cast(result, operand, a);
-  if (op == ScalarOp::Bitcast) return a;
+  if (op == ScalarOp::Bitcast) return result == DType::Bool ? ScalarBits::of(a.get<uint8_t>() != 0) : a;
   if (op == ScalarOp::Select) return a.get<bool>() ? b : c;
   return with_type(operand, [&](auto t) -> ScalarBits {
     if constexpr (is_half_type<decltype(t)>)

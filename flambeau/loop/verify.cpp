@@ -17,10 +17,10 @@ bool is_defined(ScalarOp op, DType d) {
   const bool floating = is_floating(d) && !is_half(d);
   switch (op) {
     case ScalarOp::Cast:
-    case ScalarOp::Bitcast:
-      return true;
     case ScalarOp::Select:
       return true;
+    case ScalarOp::Bitcast:
+      return !complex;
     case ScalarOp::Neg:
     case ScalarOp::Abs:
     case ScalarOp::Sub:
@@ -251,6 +251,7 @@ class Verifier {
     if (i.dtype != result)
       fail(line,
            fmt::format("the result of {} operands is {}, not {}", name(d), name(result), name(i.dtype)));
+    if (i.op == ScalarOp::Bitcast && is_complex(i.dtype)) fail(line, "not defined for complex numbers");
     if (i.op == ScalarOp::Bitcast && size_of(d) != size_of(i.dtype))
       fail(line,
            fmt::format("{} has {} bytes and {} {}", name(d), size_of(d), name(i.dtype), size_of(i.dtype)));

@@ -23,7 +23,8 @@ int64_t version(const Tensor& t);
 
 struct BackwardOptions {
   std::optional<bool> retain_graph;  ///< keep saved tensors for another pass; default: create_graph
-  bool create_graph = false;         ///< record the pass itself
+  /// Record the pass itself. A leaf whose .grad was made so keeps itself alive until .grad is cleared.
+  bool create_graph = false;
 };
 /// Adds the gradients of the sum of tensors * gradients to `.grad` of the leaves (or of `inputs` only).
 /// Undefined gradients stand for 1, for tensors of one element.

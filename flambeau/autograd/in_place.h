@@ -9,8 +9,8 @@ void call_mutating(const OpInfo& op, Value* args, Value* outs);
 /// Raises RuntimeError if a recorded call must not change t in place: a leaf that requires grad, a view of
 /// one, one of several views.
 void check_in_place(const Tensor& t);
-/// t, input `input` of the call that node records, was changed by it: makes it output `output_nr` of node. If t is a view, its base
-/// gets a node that sends the view's part of the gradient through `node`.
+/// t, input `input` of the call that node records, was changed by it: makes it output `output_nr` of node. If
+/// t is a view, its base gets a node that sends the view's part of the gradient through `node`.
 void rebase_history(const Tensor& t, Ref<Node> node, int output_nr = 0, int input = 0);
 /// op below autograd; versions of what it changes have gone up afterwards.
 void run_below(const OpInfo& op, Value* args, Value* outs);

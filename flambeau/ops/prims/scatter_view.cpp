@@ -217,9 +217,11 @@ void define_strided_scatter(OpTable& t) {
            [](GradCtx& c, const Tensor& g) {
              const IntList size = c.arg(2).ints(), stride = c.arg(3).ints();
              const SymInt offset = c.arg(4).is_none() ? SymInt(0) : c.arg(4).sym_int() - c.in_spec(0).offset;
-             const Tensor dense = contiguous(g);
+             const Tensor dense = laid_out(g, c.in_spec(0));
              const auto zero = [&] { return zeros(c.in_spec(1).sizes, g.dtype(), g.device()); };
-             return Tensors{c.needs(0) ? as_strided_scatter(dense, zero(), size, stride, offset) : Tensor(),
+             return Tensors{c.needs(0)
+                                ? as_strided_scatter(dense, zero(), size, stride, dense.offset() + offset)
+                                : Tensor(),
                             c.needs(1) ? as_strided(dense, size, stride, dense.offset() + offset) : Tensor()};
            },
        .samples = samples::custom(
@@ -240,7 +242,7 @@ void define_strided_scatter(OpTable& t) {
             .lower = [](const LowerCtx& c) { return lower_strided_scatter(c, StoreMode::Add); },
             .grad =
                 [](GradCtx& c, const Tensor& g) {
-                  const Tensor dense = contiguous(g);
+                  const Tensor dense = laid_out(g, c.in_spec(0));
                   return Tensors{g, c.needs(1) ? as_strided(dense, c.arg(2).ints(), c.arg(3).ints(),
                                                             dense.offset() + c.arg(4).sym_int())
                                                : Tensor()};

@@ -40,9 +40,9 @@ void define_as_strided(OpTable& t) {
             .grad =
                 [](GradCtx& c, const Tensor& g) {
                   const TensorSpec& in = c.in_spec(0);
-                  const Tensor zero = empty_strided(in.sizes, in.strides, g.dtype(), g.device());
+                  const Tensor zero = laid_out(zeros(in.sizes, g.dtype(), g.device()), in);
                   const SymInt offset = c.arg(3).is_none() ? SymInt(0) : c.arg(3).sym_int() - in.offset;
-                  return _as_strided_add(fill(zero, 0), g, c.arg(1).ints(), c.arg(2).ints(), offset);
+                  return _as_strided_add(zero, g, c.arg(1).ints(), c.arg(2).ints(), offset);
                 },
             .samples = samples::custom(
                 [](SampleMaker& m, const Samples& o) {

@@ -1,6 +1,9 @@
 #include "flambeau/ops/prims/view_geometry.h"
 
 #include <algorithm>
+#include <numeric>
+
+#include "flambeau/ops/functions.h"
 
 namespace fl {
 
@@ -87,6 +90,22 @@ std::optional<Sizes> view_strides(const TensorSpec& from, IntList sizes) {
   }
   if (d >= 0) return std::nullopt;
   return out;
+}
+
+Tensor laid_out(const Tensor& x, const TensorSpec& like) {
+  const auto same = [](SymInt a, SymInt b) { return a.same_as(b); };
+  if (std::equal(x.strides().begin(), x.strides().end(), like.strides.begin(), like.strides.end(), same))
+    return x;
+  std::vector<int> order(like.dim());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return like.strides[a] > like.strides[b]; });
+  Sizes forth, back(order.size());
+  for (size_t k = 0; k < order.size(); ++k) {
+    forth.push_back(order[k]);
+    back[order[k]] = static_cast<int64_t>(k);
+  }
+  return permute(contiguous(permute(x, forth)), back);
 }
 
 namespace {

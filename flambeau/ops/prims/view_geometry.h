@@ -38,6 +38,8 @@ struct Geometry {
 Geometry strided_geometry(const TensorSpec& self, const Value& size, const Value& stride,
                           const Value& offset);
 
+/// x with the dense layout of another tensor of its sizes.
+Tensor laid_out(const Tensor& x, const TensorSpec& like);
 /// A Lowered of kind View.
 Lowered view_of(const LowerCtx& c, std::function<Index(std::span<const Expr>)> map);
 /// A SymInt? argument.

@@ -30,6 +30,19 @@ InferResult floating_rule(const InferCtx& c, int p) {
   return rule::elementwise_result(c, static_cast<Promote>(p));
 }
 
+InferResult number_rule(const InferCtx& c, int p) {
+  each_tensor(c, [&](const TensorSpec& s) {
+    FL_CHECK(s.dtype != DType::Bool, NotImplementedError, "\"{}\" not implemented for bool tensors",
+             c.op().schema.name);
+  });
+  return rule::elementwise_result(c, static_cast<Promote>(p));
+}
+
+InferResult real_number_rule(const InferCtx& c, int p) {
+  number_rule(c, p);
+  return real_rule(c, p);
+}
+
 InferResult integral_rule(const InferCtx& c, int p) {
   each_tensor(c, [&](const TensorSpec& s) {
     FL_CHECK(is_integral(s.dtype, true), NotImplementedError,
@@ -80,6 +93,8 @@ InferResult elementwise_result(const InferCtx& c, Promote p) {
 }
 Infer real(Promote p) { return {real_rule, static_cast<int>(p)}; }
 Infer floating() { return {floating_rule, static_cast<int>(Promote::Default)}; }
+Infer number(Promote p) { return {number_rule, static_cast<int>(p)}; }
+Infer real_number() { return {real_number_rule, static_cast<int>(Promote::Default)}; }
 Infer integral(Promote p) { return {integral_rule, static_cast<int>(p)}; }
 Infer arithmetic() { return {arithmetic_rule, static_cast<int>(Promote::Default)}; }
 Infer subtraction() { return {subtraction_rule, static_cast<int>(Promote::Default)}; }
@@ -97,6 +112,10 @@ schema::Operand unwrapped(const Tensor& x) {
   return x;
 }
 Tensor conj_if_complex(const Tensor& x) { return is_complex(x.dtype()) ? conj_physical(x) : x; }
+Tensor tensor_operand(GradCtx& c, int arg, DType dtype) {
+  if (c.is_tensor(arg)) return c.in(arg);
+  return full(IntList(), c.arg(arg).scalar(), dtype);
+}
 Scalar conj_if_complex_number(const Scalar& s) {
   return s.is_complex() ? Scalar(std::conj(s.to_complex())) : s;
 }

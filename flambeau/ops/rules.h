@@ -9,6 +9,9 @@ namespace rule {
 Infer real(Promote p = Promote::Default);
 /// As elementwise, for floating dtypes only; raises NotImplementedError on others.
 Infer floating();
+/// As elementwise; raises NotImplementedError on bool.
+Infer number(Promote p = Promote::Default);
+Infer real_number();  ///< And on complex dtypes.
 /// As elementwise, for integers and bool only; raises NotImplementedError on others.
 Infer integral(Promote p = Promote::Default);
 /// As elementwise; raises RuntimeError on a bool tensor where `-` has no meaning, and on a factor (a Scalar
@@ -27,6 +30,8 @@ Tensor conj_if_complex(const Tensor& x);
 schema::Operand unwrapped(const Tensor& x);
 /// The number, if x stands for one.
 std::optional<Scalar> number_of(const Tensor& x);
+/// Argument `arg` as a tensor: the saved one, or a 0-dim tensor of the number in its place.
+Tensor tensor_operand(GradCtx& c, int arg, DType dtype);
 /// conj_if_complex of an argument of a formula's call, and of a number.
 schema::Operand conj_operand(GradCtx& c, int arg);
 Scalar conj_if_complex_number(const Scalar& s);

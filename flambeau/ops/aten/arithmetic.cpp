@@ -217,12 +217,12 @@ void define_scaled(OpTable& t) {
                        {.dtypes = dtypes::floats, .low = 0.25, .high = 0.75})});
 }
 
-/// Recurrence up to an argument of 6 and more, then the asymptotic series; below 1/2 by reflection.
+/// Recurrence up to an argument of 10 and more, then the asymptotic series; below 1/2 by reflection.
 Tensor trigamma(const Tensor& input) {
   const Tensor reflects = lt(input, 0.5);
   Tensor x = where(reflects, sub(1, input), input);
   Tensor sum = zeros_like(x);
-  for (int k = 0; k < 6; ++k) {
+  for (int k = 0; k < 10; ++k) {
     sum = add(sum, reciprocal(mul(x, x)));
     x = add(x, 1);
   }
@@ -262,14 +262,6 @@ void define_special_composites(OpTable& t) {
                               return div(logaddexp(mul(self, ln2), mul(other, ln2)), ln2);
                             },
                         .samples = samples::binary({.dtypes = dtypes::full_floats})});
-  t.define(xlog1py, {.doc = "self * log1p(other); 0 where self is 0, nan where other is.",
-                     .decompose =
-                         [](Tensor self, Tensor other) {
-                           const Tensor product = mul(unwrapped(self), log1p(other));
-                           const Tensor zero = logical_and(eq(self, 0), logical_not(isnan(other)));
-                           return where(zero, 0, product);
-                         },
-                     .samples = samples::binary({.dtypes = dtypes::floats, .low = 0.5, .high = 3})});
 }
 
 }  // namespace

@@ -26,7 +26,6 @@ inline constexpr Op<"isposinf(Tensor self) -> Tensor"> isposinf;
 inline constexpr Op<"isneginf(Tensor self) -> Tensor"> isneginf;
 inline constexpr Op<"isreal(Tensor self) -> Tensor"> isreal;
 inline constexpr Op<"logaddexp2(Tensor self, Tensor other) -> Tensor"> logaddexp2;
-inline constexpr Op<"special_xlog1py(Tensor self, Tensor other) -> Tensor"> xlog1py;
 inline constexpr Op<"clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor"> clamp;
 inline constexpr Op<"clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor"> clamp_tensor;
 inline constexpr Op<

@@ -10,6 +10,12 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
+/// A bound that an unsigned dtype holds: negative ones are 0.
+Scalar held(const Scalar& bound, DType dtype) {
+  const bool unsigned_dtype = dtype == DType::UInt8 && bound.is_integral();
+  return unsigned_dtype && bound.sym_int() < SymInt(0) ? Scalar(0) : bound;
+}
+
 /// The dtype of self and the bounds together.
 InferResult clamp_rule(const InferCtx& c, int) {
   FL_CHECK(c.has(1) || c.has(2), RuntimeError,
@@ -44,8 +50,8 @@ void define_clamp(OpTable& t) {
                          FL_CHECK(min || max, RuntimeError,
                                   "torch.clamp: At least one of 'min' or 'max' must not be None");
                          Tensor x = self;
-                         if (min) x = clamp_min(x, *min);
-                         return max ? clamp_max(x, *max) : x;
+                         if (min) x = clamp_min(x, held(*min, self.dtype()));
+                         return max ? clamp_max(x, held(*max, self.dtype())) : x;
                        },
                    .saves = saves::in({0}),
                    .grad =

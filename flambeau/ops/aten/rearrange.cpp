@@ -66,8 +66,7 @@ std::vector<Tensor> grid(TensorList tensors, std::string_view indexing) {
   for (size_t k = 0; k < axes.size(); ++k) {
     Sizes own(axes.size(), SymInt(1));
     own[k] = sizes[k];
-    Tensor g = expand(reshape(axes[k], own), sizes);
-    out.push_back(swapped ? transpose(g, 0, 1) : g);
+    out.push_back(expand(reshape(axes[k], own), sizes));
   }
   if (swapped) std::swap(out[0], out[1]);
   return out;

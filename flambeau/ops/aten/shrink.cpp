@@ -60,7 +60,7 @@ void define_rectifiers(OpTable& t) {
                 [](Tensor self, Scalar low, Scalar high) {
                   FL_CHECK(low.to_double() <= high.to_double(), ValueError,
                            "min_val {} cannot be greater than max_val {}", low.str(), high.str());
-                  return to_dtype(clamp_max(clamp_min(self, low), high), self.dtype());
+                  return to_dtype(clamp(self, low, high), self.dtype());
                 },
             .saves = saves::in({0}),
             .grad = [](GradCtx& c,

@@ -102,7 +102,7 @@ Parts at_indices(Tensor self, IntList indices, int64_t dim) {
 }
 
 Parts single_elements(Tensor self, int64_t dim) {
-  FL_CHECK(self.dim() > 0, RuntimeError, "unbind() cannot be applied to a 0-dim tensor");
+  FL_CHECK(self.dim() > 0, IndexError, "Dimension specified as {} but tensor has no dimensions", dim);
   Parts out;
   const int64_t count = self.size(dim).guard_int();
   for (int64_t k = 0; k < count; ++k) out.push_back(select(self, dim, k));
@@ -149,7 +149,7 @@ void define_equal_parts(OpTable& t) {
                       return std::vector<Sample>{
                           {{m.make({3, 2}, o.low, o.high)}, "", ""},
                           {{m.make({3, 2}, o.low, o.high), -1}, "last", ""},
-                          {{m.make({}, o.low, o.high)}, "0-dim", "RuntimeError: 0-dim"}};
+                          {{m.make({}, o.low, o.high)}, "0-dim", "IndexError: tensor has no dimensions"}};
                     })});
 }
 

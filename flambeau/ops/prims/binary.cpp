@@ -176,14 +176,14 @@ Tensors power_gradient(GradCtx& c, const Tensor& g) {
   return wanted(
       c,
       [&] {
-        const auto y = operand(c, 1);
+        const Tensor y = tensor_operand(c, 1, g.dtype());
         const Tensor slope = mul(_pow(operand(c, 0), sub(y, 1)), y);
-        return mul(g, where(eq(full_like(slope, 0), y), 0.0, slope));
+        return mul(g, where(eq(y, 0), 0.0, slope));
       },
       [&] {
-        const auto x = operand(c, 0);
+        const Tensor x = tensor_operand(c, 0, g.dtype());
         const Tensor slope = mul(c.out(0), log(x));
-        const Tensor flat = logical_and(eq(add(zeros_like(slope), x), 0), ge(operand(c, 1), 0));
+        const Tensor flat = logical_and(eq(x, 0), ge(operand(c, 1), 0));
         return mul(g, where(flat, 0.0, slope));
       });
 }
@@ -210,7 +210,8 @@ void define_powers_of_two(OpTable& t) {
                    .saves = saves::in({0, 1}),
                    .grad =
                        [](GradCtx& c, const Tensor& g) {
-                         const auto y = operand(c, 0), x = operand(c, 1);
+                         const Tensor y = tensor_operand(c, 0, g.dtype()),
+                                      x = tensor_operand(c, 1, g.dtype());
                          const Tensor scaled = div(g, add(square(y), square(x)));
                          return wanted(
                              c, [&] { return mul(scaled, x); }, [&] { return neg(mul(scaled, y)); });
@@ -251,13 +252,35 @@ Tensors x_log_y_gradient(GradCtx& c, const Tensor& g) {
   return wanted(
       c,
       [&] {
-        const auto x = operand(c, 0), y = operand(c, 1);
+        const Tensor x = tensor_operand(c, 0, g.dtype()), y = tensor_operand(c, 1, g.dtype());
         return masked_fill(mul(g, log(y)), logical_and(eq(x, 0), le(y, 0)), 0);
       },
       [&] { return div(mul(g, operand(c, 0)), operand(c, 1)); });
 }
 
+Val x_log1p_y(ScalarOps& s, Val x, Val y) {
+  const Val zero = s.like(x, 0);
+  return s.select(s.is_nan(y), y, s.select(s.eq(x, zero), zero, s.mul(x, s.log1p(y))));
+}
+
+Tensors x_log1p_y_gradient(GradCtx& c, const Tensor& g) {
+  return wanted(
+      c,
+      [&] {
+        const Tensor x = tensor_operand(c, 0, g.dtype()), y = tensor_operand(c, 1, g.dtype());
+        return masked_fill(mul(g, log1p(y)), logical_and(eq(x, 0), le(y, -1)), 0);
+      },
+      [&] { return div(mul(g, operand(c, 0)), add(tensor_operand(c, 1, g.dtype()), 1)); });
+}
+
 void define_sign_and_steps(OpTable& t) {
+  t.define(xlog1py, {.doc = "self * log1p(other); 0 where self is 0, nan where other is.",
+                     .tags = Tag::Elementwise,
+                     .infer = rule::real(Promote::IntToFloat),
+                     .scalar = x_log1p_y,
+                     .saves = saves::in({0, 1}),
+                     .grad = x_log1p_y_gradient,
+                     .samples = samples::binary({.dtypes = dtypes::real, .low = 0.5, .high = 3})});
   t.define(xlogy, {.doc = "self * log(other); 0 where self is 0, nan where other is.",
                    .tags = Tag::Elementwise,
                    .infer = rule::real(Promote::IntToFloat),

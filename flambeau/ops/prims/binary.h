@@ -40,4 +40,6 @@ inline constexpr Op<"xlogy.Tensor(Tensor self, Tensor other) -> Tensor"> xlogy;
 inline constexpr Op<"logaddexp(Tensor self, Tensor other) -> Tensor"> logaddexp;
 inline constexpr Op<"heaviside(Tensor self, Tensor values) -> Tensor"> heaviside;
 
+inline constexpr Op<"special_xlog1py(Tensor self, Tensor other) -> Tensor"> xlog1py;
+
 }  // namespace fl

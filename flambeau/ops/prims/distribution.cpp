@@ -22,7 +22,7 @@ void define_factories(OpTable& t) {
     return std::vector<Sample>{{{Sizes{3, 5}, Value(), m.dtype()}, "", ""}, {{Sizes{}}, "0-dim", ""}};
   });
   t.define(rand, {.doc = "Uniform numbers in [0, 1).",
-                  .tags = Tag::Random,
+                  .tags = Tag::Random | Tag::NoOut,
                   .decompose =
                       [](IntList size, Generator* g, DTypeOpt dtype, DeviceOpt device, std::optional<bool>) {
                         return uniform_numbers(size, dtype.value_or(DType::Float32),
@@ -30,7 +30,7 @@ void define_factories(OpTable& t) {
                       },
                   .samples = sizes});
   t.define(randn, {.doc = "Numbers of the standard normal distribution.",
-                   .tags = Tag::Random,
+                   .tags = Tag::Random | Tag::NoOut,
                    .decompose =
                        [](IntList size, Generator* g, DTypeOpt dtype, DeviceOpt device, std::optional<bool>) {
                          return normal_numbers(size, dtype.value_or(DType::Float32),
@@ -38,7 +38,7 @@ void define_factories(OpTable& t) {
                        },
                    .samples = sizes});
   t.define(randint, {.doc = "Integers in [low, high).",
-                     .tags = Tag::Random,
+                     .tags = Tag::Random | Tag::NoOut,
                      .decompose =
                          [](SymInt low, SymInt high, IntList size, Generator* g, DTypeOpt dtype,
                             DeviceOpt device, std::optional<bool>) {
@@ -53,7 +53,7 @@ void define_factories(OpTable& t) {
 }
 
 void define_likes(OpTable& t) {
-  constexpr Tag kTags = Tag::Random | Tag::NoInPlace;
+  constexpr Tag kTags = Tag::Random | Tag::NoInPlace | Tag::NoOut;
   const Samples like = samples::unary({.dtypes = dtypes::floats, .gradient = false});
   t.define(rand_like, {.doc = "Uniform numbers in [0, 1) with self's sizes, dtype and device unless given.",
                        .tags = kTags,
@@ -94,7 +94,9 @@ Tensor compared(const Tensor& self, const Tensor& below, Generator* g) {
 void define_in_shape_of_self(OpTable& t) {
   constexpr Tag kTags = Tag::Random | Tag::NonDifferentiable;
   const Samples floats = samples::unary({.dtypes = dtypes::floats, .low = 0, .high = 1, .gradient = false});
-  const Infer same = rule::same_as_input();
+  const Infer same = [](const InferCtx& c, int) {
+    return InferResult{make_spec(c.spec(0).sizes, c.spec(0).dtype, c.spec(0).device)};
+  };
   t.define(uniform, {.doc = "Uniform numbers in [from, to); the values of self do not matter.",
                      .tags = kTags,
                      .infer = same,
@@ -168,7 +170,7 @@ void define_dropout(OpTable& t) {
   t.define(native_dropout,
            {.doc = "input with elements dropped with probability p and the others scaled by 1 / (1 - p), and "
                    "the mask of those kept. Without `train` input and ones.",
-            .tags = Tag::Random,
+            .tags = Tag::Random | Tag::NoOut,
             .decompose =
                 [](Tensor input, double p, std::optional<bool> train) {
                   check_probability(p);
@@ -180,7 +182,7 @@ void define_dropout(OpTable& t) {
       dropout,
       {.doc = "input with elements dropped with probability p and the others scaled by 1 / (1 - p); input "
               "itself without `train`.",
-       .tags = Tag::Random,
+       .tags = Tag::Random | Tag::NoOut,
        .infer = rule::same_as_input(),
        .decompose =
            [](Tensor input, double p, bool train) {

@@ -27,7 +27,7 @@ inline constexpr Op<
     randn;
 inline constexpr Op<
     "randint.low_generator(SymInt low, SymInt high, SymInt[] size, *, Generator? generator=None, ScalarType? "
-    "dtype=long, Device? device=None, bool? pin_memory=None) -> Tensor">
+    "dtype=None, Device? device=None, bool? pin_memory=None) -> Tensor">
     randint;
 inline constexpr Op<
     "rand_like(Tensor self, *, ScalarType? dtype=None, Device? device=None, bool? pin_memory=None, "

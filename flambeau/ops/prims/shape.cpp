@@ -266,7 +266,7 @@ Lowered lower_triangle(const LowerCtx& c, bool lower) {
 InferResult triangle_rule(const InferCtx& c, int) {
   FL_CHECK(c.spec(0).dim() >= 2, RuntimeError, "{}: input tensor must have at least 2 dimensions, got {}",
            c.op().schema.name, c.spec(0).dim());
-  return rule::same_as_input().function(c, 0);
+  return {make_spec(c.spec(0).sizes, c.spec(0).dtype, c.spec(0).device)};
 }
 
 void define_triangles_and_repeat(OpTable& t) {

@@ -23,28 +23,28 @@ Samples real_on(double low, double high) {
 }
 
 void define_rounding(OpTable& t) {
-  const Samples steps = samples::unary({.dtypes = dtypes::real, .gradient = false});
+  const Samples steps = samples::unary({.dtypes = dtypes::integers | dtypes::floats, .gradient = false});
   t.define(ceil, {.doc = "The smallest integer not below each element; integers stay.",
                   .tags = Tag::Elementwise,
-                  .infer = rule::real(),
+                  .infer = rule::real_number(),
                   .scalar = [](ScalarOps& s, Val x) { return is_whole(x) ? x : s.ceil(x); },
                   .grad = [](GradCtx&, const Tensor& g) { return zeros_like(g); },
                   .samples = steps});
   t.define(floor, {.doc = "The largest integer not above each element; integers stay.",
                    .tags = Tag::Elementwise,
-                   .infer = rule::real(),
+                   .infer = rule::real_number(),
                    .scalar = [](ScalarOps& s, Val x) { return is_whole(x) ? x : s.floor(x); },
                    .grad = [](GradCtx&, const Tensor& g) { return zeros_like(g); },
                    .samples = steps});
   t.define(round, {.doc = "The nearest integer, halves to the even one; integers stay.",
                    .tags = Tag::Elementwise,
-                   .infer = rule::real(),
+                   .infer = rule::real_number(),
                    .scalar = [](ScalarOps& s, Val x) { return is_whole(x) ? x : s.round(x); },
                    .grad = [](GradCtx&, const Tensor& g) { return zeros_like(g); },
                    .samples = steps});
   t.define(trunc, {.doc = "Each element without its fraction; integers stay.",
                    .tags = Tag::Elementwise,
-                   .infer = rule::real(),
+                   .infer = rule::real_number(),
                    .scalar = [](ScalarOps& s, Val x) { return is_whole(x) ? x : s.trunc(x); },
                    .grad = [](GradCtx&, const Tensor& g) { return zeros_like(g); },
                    .samples = steps});
@@ -88,11 +88,11 @@ void define_signs(OpTable& t) {
                  .samples = numbers});
   t.define(abs, {.doc = "|x|; of complex numbers the modulus, in the real dtype.",
                  .tags = Tag::Elementwise,
-                 .infer = rule::elementwise(Promote::ComplexToFloat),
+                 .infer = rule::number(Promote::ComplexToFloat),
                  .scalar = [](ScalarOps& s, Val x) { return info(x.dtype).is_signed ? s.abs(x) : x; },
                  .saves = saves::in({0}),
                  .grad = [](GradCtx& c, const Tensor& g) { return mul(g, sgn(c.in(0))); },
-                 .samples = samples::unary({.dtypes = dtypes::all})});
+                 .samples = numbers});
   t.define(sign, {.doc = "-1, 0 or 1 by the sign of each element; 0 for nan.",
                   .tags = Tag::Elementwise,
                   .infer = rule::real(),

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "flambeau/base/error.h"
 #include "flambeau/loop/interpret.h"
@@ -160,7 +161,11 @@ std::string difference(const loop::Kernel& k, const std::vector<Bytes>& buffers,
   const std::string expected_error =
       run(expected, [&](const std::vector<void*>& p) { loop::interpret(k, p, sizes, params); });
   for (Isa isa : isas()) {
-    const auto compiled = compile_kernel(k, {.isa = isa, .cached = false});
+    // Kept for the other sizes that a test tries.
+    static std::map<std::string, std::shared_ptr<const CompiledKernel>> known;
+    if (known.size() > 300) known.clear();
+    auto& compiled = known[isa_name(isa) + k.str()];
+    if (!compiled) compiled = compile_kernel(k, {.isa = isa, .cached = false});
     std::vector<Bytes> got = buffers;
     const std::string error = run(got, [&](const std::vector<void*>& p) {
       compiled->launch({p.data(), sizes.data(), params.data()});

@@ -53,6 +53,7 @@ Lanes BodyEmitter::symbol(const Expr& s) {
     out.count = axis_.count;
     out.level = axis_.level;
     out.re = axis_.base;
+    Place place(*this, axis_.level);
     if (axis_.count > 1) out.re = b_.CreateAdd(widened(axis_.base, axis_.level, axis_.count), lane_numbers());
     return out;
   }
@@ -70,6 +71,11 @@ Lanes BodyEmitter::symbol(const Expr& s) {
       return out;
     }
   FL_RAISE(InternalError, "kernel {}: no value for the symbol {}", k_.name, s.str());
+}
+
+Val BodyEmitter::value(int32_t id) const {
+  const Val v = values_[part_][id];
+  return v.id >= 0 ? v : values_[0][id];
 }
 
 Value* BodyEmitter::lane_numbers() {
@@ -338,8 +344,9 @@ Lanes BodyEmitter::load(const Inst& i) {
   if (access.kind == Access::Kind::Uniform && condition.re && condition.count > 1) {
     // One element, for the lanes that want it.
     Value* any = b_.CreateOrReduce(both(condition.re, axis_.mask));
-    const Val one = add_lanes(i.dtype, load_scalar(i.dtype, pointers(i.slot, i.index, access), any));
-    out = widened(one, condition.count);
+    Lanes one = load_scalar(i.dtype, pointers(i.slot, i.index, access), any);
+    one.level = at;
+    out = widened(add_lanes(i.dtype, one), condition.count);
     out.re = b_.CreateSelect(condition.re, out.re, llvm::Constant::getNullValue(out.re->getType()));
     if (out.im)
       out.im = b_.CreateSelect(condition.re, out.im, llvm::Constant::getNullValue(out.im->getType()));

@@ -31,7 +31,7 @@ class BodyEmitter : public LaneOps {
   Lanes expr(const sym::Expr& e);
   llvm::Value* scalar(const sym::Expr& e);  ///< One that is the same for all lanes.
   void inst(int32_t id);
-  Val value(int32_t id) const { return values_[part_][id]; }
+  Val value(int32_t id) const;  ///< Of the present part, or of the first where it is the same for all.
   void set_value(int32_t id, Val v) { values_[part_][id] = v; }
   void store(const loop::Store& s);
   llvm::Value* mask() const { return axis_.mask; }

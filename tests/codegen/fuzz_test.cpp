@@ -1,0 +1,233 @@
+// Random kernels: machine code of every instruction set against the interpreter.
+// FLAMBEAU_FUZZ_COUNT kernels (default 40) from FLAMBEAU_FUZZ_SEED on (default 1), one seed a kernel.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+
+#include "compare.h"
+#include "flambeau/base/error.h"
+#include "flambeau/loop/builder.h"
+#include "flambeau/loop/evaluate.h"
+
+namespace fl::codegen {
+namespace {
+
+using loop::Expr;
+using loop::ReduceOp;
+using loop::VectorAxis;
+
+class Fuzzer {
+ public:
+  explicit Fuzzer(uint64_t seed) : random_(seed), b_("fuzz" + std::to_string(seed)) {}
+
+  std::string run() {
+    rank_ = static_cast<int>(below(3)) + 1;
+    const VectorAxis axis = pick({VectorAxis::Outer, VectorAxis::Outer, VectorAxis::Inner, VectorAxis::None});
+    std::vector<loop::Range> outer;
+    for (int n = 0; n < rank_; ++n) {
+      const Expr size = Expr::symbol("s" + std::to_string(n));
+      b_.add_size(size);
+      outer_.push_back({Expr::symbol("i" + std::to_string(n)), size});
+      sizes_.push_back(size_value(n == rank_ - 1 && axis == VectorAxis::Outer));
+    }
+    inner_size_ = Expr::symbol("s" + std::to_string(rank_));
+    b_.add_size(inner_size_);
+    sizes_.push_back(size_value(axis == VectorAxis::Inner));
+    b_.set_outer(outer_);
+    for (DType d : {pick_dtype(), pick_dtype(), pick_dtype()}) add_input(d);
+    const int stages = 1 + static_cast<int>(below(3));
+    for (int s = 0; s < stages; ++s) stage(below(2) == 0);
+    const loop::Kernel k = b_.finish(axis);
+    EXPECT_EQ(loop::parse_kernel(k.str()).str(), k.str());
+    for (size_t n = data_.size(); n < k.buffers.size(); ++n) data_.push_back({});
+    for (size_t n = 0; n < k.buffers.size(); ++n)
+      if (k.buffers[n].written)
+        data_[n] = Bytes(
+            static_cast<size_t>(elements_ * (inner_elements() + 1) * size_of(k.buffers[n].dtype)), 0x11);
+    return difference(k, data_, sizes_, params_);
+  }
+
+ private:
+  uint64_t below(uint64_t n) { return random_() % n; }
+  template <class T>
+  T pick(std::initializer_list<T> list) {
+    return list.begin()[below(list.size())];
+  }
+  DType pick_dtype() { return below(2) ? DType::Float32 : kAllDTypes[below(std::size(kAllDTypes))]; }
+  int64_t size_value(bool long_axis) {
+    const int64_t v = long_axis ? pick<int64_t>({0, 1, 2, 7, 16, 17, 31, 64, 65, 130, 200})
+                                : pick<int64_t>({1, 1, 2, 3, 5});
+    elements_ *= std::max<int64_t>(v, 1);
+    return v;
+  }
+  int64_t inner_elements() const { return std::max<int64_t>(sizes_.back(), 1); }
+  Expr flat(bool with_inner) {
+    Expr at(0);
+    for (const auto& r : outer_) at = at * r.size + r.variable;
+    return with_inner ? at * inner_size_ + inner_ : at;
+  }
+  void add_input(DType d) {
+    inputs_.push_back(b_.add_buffer("x" + std::to_string(inputs_.size()), d, false));
+    data_.push_back(sample_data(d, elements_ * (inner_elements() + 1) + 8, random_));
+  }
+  // An index that stays inside of every input.
+  Expr any_index(bool with_inner) {
+    const Expr last = outer_.back().variable;
+    switch (below(7)) {
+      case 0:
+        return last;
+      case 1:
+        return Expr(static_cast<int64_t>(below(5)));
+      case 2:
+        return with_inner ? inner_ : outer_[0].variable;
+      case 3:
+        return sym::mod(last * 3 + 1, Expr(5));
+      case 4:
+        return sym::floordiv(flat(with_inner), Expr(2));
+      default:
+        return flat(with_inner);
+    }
+  }
+  void stage(bool with_inner) {
+    point_values_.clear();
+    if (with_inner) {
+      inner_ = Expr::symbol("r" + std::to_string(stages_));
+      b_.begin_stage({{inner_, inner_size_}});
+    } else {
+      b_.begin_stage({});
+    }
+    ++stages_;
+    const int count = 3 + static_cast<int>(below(12));
+    for (int n = 0; n < count; ++n) point_values_.push_back(instruction(with_inner));
+    if (with_inner && below(4) > 0) reduce();
+    const int stores = 1 + static_cast<int>(below(2));
+    for (int n = 0; n < stores; ++n) store(with_inner);
+    if (!with_inner) visible_.insert(visible_.end(), point_values_.begin(), point_values_.end());
+    visible_.insert(visible_.end(), later_.begin(), later_.end());
+    later_.clear();
+  }
+  Val any_value() {
+    const size_t n = point_values_.size() + visible_.size();
+    if (n == 0) return b_.constant(DType::Float32, 1.25);
+    const size_t at = below(n);
+    return at < point_values_.size() ? point_values_[at] : visible_[at - point_values_.size()];
+  }
+  Val of_dtype(DType d) {
+    for (int tries = 0; tries < 6; ++tries)
+      if (Val v = any_value(); v.dtype == d) return v;
+    Val v = any_value();
+    if (is_complex(v.dtype) && !is_complex(d)) v = b_.real(v);
+    return b_.cast(v, d);
+  }
+  Val instruction(bool with_inner) {
+    switch (below(6)) {
+      case 0:
+      case 1: {
+        const int buffer = inputs_[below(inputs_.size())];
+        return b_.load(buffer, any_index(with_inner), below(4) ? Val{} : of_dtype(DType::Bool));
+      }
+      case 2:
+        if (below(2)) return b_.index(any_index(with_inner));
+        if (below(2)) {
+          params_.push_back(loop::ScalarBits::of(static_cast<float>(below(100)) / 7));
+          return b_.param(b_.add_param(DType::Float32));
+        }
+        return b_.constant(pick_dtype(), static_cast<double>(below(9)) - 4.5);
+      default:
+        return operation();
+    }
+  }
+  Val operation() {
+    for (;;) {
+      const auto op = static_cast<ScalarOp>(below(static_cast<uint64_t>(ScalarOp::Select) + 1));
+      const Val a = any_value();
+      DType d = compute_dtype(a.dtype);
+      if (op == ScalarOp::Cast) return b_.cast(a, pick_dtype());
+      if (op == ScalarOp::Bitcast) continue;
+      if (op == ScalarOp::Select) {
+        const Val c = of_dtype(DType::Bool);
+        return b_.select(c, a, of_dtype(a.dtype));
+      }
+      if (!is_defined(op, d)) continue;
+      return b_.emit(op, d, of_dtype(d), of_dtype(d), of_dtype(d));
+    }
+  }
+  bool is_defined(ScalarOp op, DType d) {
+    static std::map<std::pair<int, int>, bool> known;
+    auto [it, is_new] = known.try_emplace({static_cast<int>(op), static_cast<int>(d)}, false);
+    if (!is_new || arity(op) == 0) return it->second;
+    const char* operands[] = {"", "%0", "%0, %0", "%0, %0, %0"};
+    try {
+      loop::parse_kernel(
+          fmt::format("kernel k(x: {0} in) vector none\nstage\n%0 = load {0} x[0]\n%1 = {1} {2} {3}\n",
+                      info(d).short_name, name(op), info(loop::result_dtype(op, d, d, d)).short_name,
+                      operands[arity(op)]));
+      it->second = true;
+    } catch (const ValueError&) {
+    }
+    return it->second;
+  }
+  void reduce() {
+    const auto op = static_cast<ReduceOp>(below(10));
+    DType d = pick_dtype();
+    switch (op) {
+      case ReduceOp::Any:
+      case ReduceOp::All:
+        d = DType::Bool;
+        break;
+      case ReduceOp::Welford:
+      case ReduceOp::OnlineSoftmax:
+        d = below(4) ? DType::Float32 : DType::Float64;
+        break;
+      default:
+        d = compute_dtype(d);
+        if (is_complex(d) && op != ReduceOp::Sum && op != ReduceOp::Prod) d = DType::Float32;
+    }
+    std::vector<Val> operands{of_dtype(d)};
+    if (loop::operand_count(op) == 2) operands.push_back(b_.index(inner_));
+    if (below(5) == 0) {
+      for (Val v : b_.scan(op, operands)) point_values_.push_back(v);
+    } else {
+      for (Val v : b_.reduce(op, operands)) later_.push_back(v);
+    }
+  }
+  void store(bool with_inner) {
+    const Val v = any_value();
+    const int buffer = b_.add_buffer("y" + std::to_string(outputs_++), v.dtype, true);
+    b_.store(buffer, flat(with_inner), v, loop::StoreMode::Set, below(4) ? Val{} : of_dtype(DType::Bool));
+  }
+
+  std::mt19937_64 random_;
+  loop::Builder b_;
+  int rank_ = 1, stages_ = 0, outputs_ = 0;
+  std::vector<loop::Range> outer_;
+  Expr inner_, inner_size_;
+  std::vector<int64_t> sizes_;
+  int64_t elements_ = 1;
+  std::vector<int> inputs_;
+  std::vector<Bytes> data_;
+  std::vector<Val> point_values_, visible_, later_;
+  std::vector<loop::ScalarBits> params_;
+};
+
+int64_t number_from(const char* name, int64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text ? std::atoll(text) : otherwise;
+}
+
+TEST(Fuzz, RandomKernelsMatchTheInterpreter) {
+  const int64_t count = number_from("FLAMBEAU_FUZZ_COUNT", 40), seed = number_from("FLAMBEAU_FUZZ_SEED", 1);
+  for (int64_t n = 0; n < count; ++n) {
+    std::string what;
+    try {
+      what = Fuzzer(static_cast<uint64_t>(seed + n)).run();
+    } catch (const Error& e) {
+      what = e.message();
+    }
+    ASSERT_EQ(what, "") << "FLAMBEAU_FUZZ_SEED=" << seed + n;
+  }
+}
+
+}  // namespace
+}  // namespace fl::codegen

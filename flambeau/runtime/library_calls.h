@@ -13,16 +13,19 @@ struct OperandLayout {
   std::vector<int64_t> sizes, strides;
 };
 
-/// operands[k] and results[k]: address of element 0. Reentrant; takes scratch from the calling thread's workspace.
+/// operands[k] and results[k]: address of element 0. Reentrant; takes scratch from the calling thread's
+/// workspace.
 using PreparedCall = std::function<void(void* const* operands, void* const* results)>;
 
-/// op.library's routine for these layouts. args are the operator's, numbers evaluated, GraphRef{k, 0} (GraphRefList) in the
-/// place of tensors, k an index of operands. Layouts that the library does not take are copied on the way. Raises
-/// NotImplementedError for a dtype that no routine takes.
+/// op.library's routine for these layouts. args are the operator's, numbers evaluated, GraphRef{k, 0}
+/// (GraphRefList) in the place of tensors, k an index of operands. Layouts that the library does not take are
+/// copied on the way. Raises NotImplementedError for a dtype that no routine takes.
 PreparedCall prepare_library_call(const OpInfo& op, const std::vector<Value>& args,
-                                  const std::vector<OperandLayout>& operands, const std::vector<OperandLayout>& results);
+                                  const std::vector<OperandLayout>& operands,
+                                  const std::vector<OperandLayout>& results);
 
-/// Whether the library has a routine for the operator on elements of this dtype; else its `lower` makes loops.
+/// Whether the library has a routine for the operator on elements of this dtype; else its `lower` makes
+/// loops.
 bool library_takes(LibraryCall call, DType dtype);
 
 /// Data-dependent operators, eager only: positions of nonzero elements, int64 [count, dim].

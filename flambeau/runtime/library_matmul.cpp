@@ -1,0 +1,117 @@
+// Matrix products through the library, with copies where it does not take a layout or a dtype.
+#include "flambeau/library/matmul.h"
+
+#include "flambeau/runtime/call_arguments.h"
+#include "flambeau/runtime/staging.h"
+
+namespace fl::runtime {
+namespace {
+
+library::ScalarKind scalar_kind(DType dtype) {
+  switch (dtype) {
+    case DType::Float32:
+      return library::ScalarKind::F32;
+    case DType::BFloat16:
+      return library::ScalarKind::BF16;
+    case DType::Float16:
+      return library::ScalarKind::F16;
+    default:
+      FL_RAISE(NotImplementedError, "the library multiplies float32, bfloat16 and float16 matrices, got {}",
+               name(dtype));
+  }
+}
+
+library::MatrixStrides matrix_strides(const OperandLayout& m) {
+  const size_t rank = m.sizes.size();
+  return {{0, rank == 3 ? m.strides[0] : 0}, m.strides[rank - 2], m.strides[rank - 1]};
+}
+
+/// One stride is 1, and rows (or columns) do not overlap.
+bool is_plain_matrix(const OperandLayout& m) {
+  const size_t rank = m.sizes.size();
+  const int64_t rows = m.sizes[rank - 2], columns = m.sizes[rank - 1];
+  const int64_t row = m.strides[rank - 2], column = m.strides[rank - 1];
+  return (column == 1 && row >= columns) || (row == 1 && column >= rows);
+}
+
+/// What is copied before the library is asked.
+enum class Copies { None, OddLayouts, All, AllAsFloat32 };
+
+struct Product {
+  StagedOperand a, b, c;
+  StagingPlan staging;
+  std::shared_ptr<const library::MatmulPlan> plan;
+
+  Product(const OperandLayout& left, const OperandLayout& right, const OperandLayout& product, Copies copies)
+      : a(left), b(right), c(product) {
+    for (StagedOperand* operand : {&a, &b, &c}) {
+      const OperandLayout& given = operand->layout();
+      const bool odd = copies == Copies::OddLayouts && !is_plain_matrix(given);
+      if (copies == Copies::AllAsFloat32)
+        operand->stage(staging, DType::Float32, row_major(given.sizes));
+      else if (odd || copies == Copies::All)
+        operand->stage(staging, given.dtype, row_major(given.sizes));
+    }
+    plan = library::plan_matmul(desc());
+  }
+
+  library::MatmulDesc desc() const {
+    const std::vector<int64_t>&left = a.layout().sizes, &right = b.layout().sizes;
+    const size_t rank = left.size();
+    library::MatmulDesc d;
+    d.dtype = scalar_kind(c.layout().dtype);
+    d.batch = {1, rank == 3 ? left[0] : 1};
+    d.m = left[rank - 2];
+    d.k = left[rank - 1];
+    d.n = right[rank - 1];
+    d.a = matrix_strides(a.layout());
+    d.b = matrix_strides(b.layout());
+    d.c = matrix_strides(c.layout());
+    return d;
+  }
+
+  void run(void* left, void* right, void* product) const {
+    char* const memory = staging.total() ? staging_memory(staging.total()) : nullptr;
+    const void* const x = a.read(left, memory);
+    const void* const y = b.read(right, memory);
+    plan->run(x, y, nullptr, c.target(product, memory), library::thread_workspace());
+    c.store(product, memory);
+  }
+};
+
+void check_shapes(const CallArguments& call, const OperandLayout& a, const OperandLayout& b,
+                  const OperandLayout& c) {
+  const size_t rank = a.sizes.size();
+  const bool ranks = (rank == 2 || rank == 3) && b.sizes.size() == rank && c.sizes.size() == rank;
+  bool fine = ranks && a.dtype == b.dtype && a.dtype == c.dtype;
+  if (fine && rank == 3) fine = a.sizes[0] == b.sizes[0] && a.sizes[0] == c.sizes[0];
+  if (fine)
+    fine = a.sizes[rank - 1] == b.sizes[rank - 2] && a.sizes[rank - 2] == c.sizes[rank - 2] &&
+           b.sizes[rank - 1] == c.sizes[rank - 1];
+  FL_CHECK(fine, RuntimeError,
+           "{} expects two matrices (or batches) that fit and a result of their dtype, got {} [{}], {} [{}] "
+           "into {} [{}]",
+           call.op.name(), name(a.dtype), fmt::join(a.sizes, ", "), name(b.dtype), fmt::join(b.sizes, ", "),
+           name(c.dtype), fmt::join(c.sizes, ", "));
+}
+
+}  // namespace
+
+PreparedCall prepare_matmul(const CallArguments& call) {
+  const int left = call.required_operand("self"), right = call.required_operand("mat2");
+  const OperandLayout &a = call.operands[left], &b = call.operands[right], &c = call.result(0);
+  check_shapes(call, a, b, c);
+  scalar_kind(c.dtype);  // raises on a dtype that no attempt takes
+  for (const Copies copies : {Copies::None, Copies::OddLayouts, Copies::All, Copies::AllAsFloat32}) {
+    if (copies == Copies::AllAsFloat32 && c.dtype == DType::Float32) continue;
+    auto product = std::make_shared<const Product>(a, b, c, copies);
+    if (!product->plan) continue;
+    return [product, left, right](void* const* operands, void* const* results) {
+      product->run(operands[left], operands[right], results[0]);
+    };
+  }
+  FL_RAISE(NotImplementedError, "{}: the library has no kernel for {} matrices [{}] by [{}]", call.op.name(),
+           name(a.dtype), fmt::join(a.sizes, ", "), fmt::join(b.sizes, ", "));
+}
+
+}  // namespace fl::runtime

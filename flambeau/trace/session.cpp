@@ -53,6 +53,7 @@ struct StandingStorage {
   Ref<Storage> real, fake;
   SymInt origin;  ///< offsets in the trace count from here
   Outer first;
+  bool written = false;
 };
 
 std::vector<bool> marked_dims(const Tensor& t, int input, const TraceOptions& options) {
@@ -80,6 +81,11 @@ class Session::Recorder : public graph::GraphTracer, public RandomHook {
 
   Tensors fakes;
   const std::vector<CapturedInfo>& captured() const { return program_->captured; }
+  const StandingStorage* standing_for(const Storage* real_or_fake) const {
+    for (const StandingStorage& s : storages_)
+      if (s.fake.get() == real_or_fake || s.real.get() == real_or_fake) return &s;
+    return nullptr;
+  }
 
  protected:
   Tensor capture(const Tensor& real) override;
@@ -168,7 +174,7 @@ void Session::Recorder::add_input_grad(const Tensor& real, int index) {
 StandingStorage& Session::Recorder::standing(const Tensor& real, Outer owner, SymInt origin) {
   for (StandingStorage& s : storages_)
     if (s.real == real.storage()) return s;
-  storages_.push_back({real.storage(), Storage::without_data(real.device()), origin, owner});
+  storages_.push_back({real.storage(), Storage::without_data(real.device()), origin, owner, false});
   return storages_.back();
 }
 
@@ -194,13 +200,12 @@ Tensor Session::Recorder::capture(const Tensor& real) {
 }
 
 // A change of memory that a real tensor has is seen by autograd's version checks on it.
-void Session::Recorder::written(const Tensor& given, const Tensor& standing) {
-  if (given.has_data()) {
-    given.storage()->bump_version();
-    return;
+void Session::Recorder::written(const Tensor&, const Tensor& standing) {
+  for (StandingStorage& s : storages_) {
+    if (!(s.fake == standing.storage())) continue;
+    s.real->bump_version();
+    s.written = true;
   }
-  for (const StandingStorage& s : storages_)
-    if (s.fake == standing.storage()) s.real->bump_version();
 }
 
 Outer Session::Recorder::outer_of(const Tensor& t) const {
@@ -323,6 +328,9 @@ TracedProgram Session::Recorder::finish(const Tensors& outputs) {
   collect_grads(values);
   find_grad_owners();
   graph().set_outputs(std::move(values));
+  for (size_t i = 0; i < fakes.size(); ++i)
+    program_->inputs[i].written = standing_for(fakes[i].storage().get())->written;
+  for (CapturedInfo& c : program_->captured) c.written = standing_for(c.tensor.storage().get())->written;
   undo();
   drop_unused();
   graph::simplify_symbols(graph());
@@ -342,6 +350,12 @@ graph::GraphTracer& Session::tracer() { return *recorder_; }
 graph::Graph& Session::graph() { return recorder_->graph(); }
 sym::ShapeEnv& Session::shape_env() { return *recorder_->graph().shape_env; }
 const std::vector<CapturedInfo>& Session::captured() const { return recorder_->captured(); }
+
+bool Session::was_written(const Tensor& t) const {
+  const StandingStorage* s = recorder_->standing_for(t.storage().get());
+  return s && s->written;
+}
+bool Session::is_outer(const Tensor& t) const { return recorder_->standing_for(t.storage().get()); }
 
 void Session::run(const std::function<void()>& f) {
   sym::ShapeEnv::Scope scope(&shape_env());

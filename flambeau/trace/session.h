@@ -22,6 +22,10 @@ class Session {
   graph::Graph& graph();
   sym::ShapeEnv& shape_env();
   const std::vector<CapturedInfo>& captured() const;
+  /// Whether memory of this tensor was changed.
+  bool was_written(const Tensor& t) const;
+  /// Whether the tensor has the memory of an input or a captured tensor.
+  bool is_outer(const Tensor& t) const;
 
   /// Undoes what the run did to real tensors and gives the program; once.
   TracedProgram finish(const Tensors& outputs);

@@ -56,6 +56,7 @@ std::vector<Value> graph_inputs(const TracedProgram& p, const Tensors& args) {
   for (size_t i = 0; i < p.captured.size(); ++i)
     if (p.captured[i].node >= 0)
       tensors.emplace(p.captured[i].node, p.outer(args, {Outer::Kind::Captured, static_cast<int>(i)}));
+  for (const SharedBase& b : p.bases) tensors.insert_or_assign(b.node, Tensor(b.spec, p.outer(args, b.member).storage()));
   std::vector<Value> values;
   for (int32_t id : p.graph.inputs()) {
     if (p.graph.node(id).is_number()) {

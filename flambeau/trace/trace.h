@@ -39,6 +39,7 @@ struct InputInfo {
   TensorSpec spec;       ///< in the graph: sizes over symbols
   bool requires_grad = false;
   bool is_leaf = true;
+  bool written = false;  ///< its memory is changed in place
 };
 
 /// A tensor that the function reached by itself: a parameter, a buffer, a constant.
@@ -47,6 +48,7 @@ struct CapturedInfo {
   Tensor tensor;
   Outer grad_of;          ///< at the start of a run it is the .grad of this one
   int shares_input = -1;  ///< an input on the same storage
+  bool written = false;   ///< its memory is changed in place
 };
 
 /// One tensor that the function returned.
@@ -72,6 +74,13 @@ struct GradAssumption {
   bool defined = false;
 };
 
+/// An input of the graph that is the whole storage of a tensor from outside, as one flat tensor.
+struct SharedBase {
+  int32_t node;
+  Outer member;  ///< one of the tensors on the storage
+  TensorSpec spec;
+};
+
 struct TracedProgram {
   /// Inputs: each distinct tensor input, then captured ones and numbers in the order in which they were met.
   /// Outputs: the function's, then the gradients that it left.
@@ -81,6 +90,7 @@ struct TracedProgram {
   std::vector<OutputInfo> outputs;
   std::vector<GradEffect> grad_effects;
   std::vector<GradAssumption> grad_assumptions;
+  std::vector<SharedBase> bases;
   std::vector<Ref<Generator>> generators;  ///< of graph.random
   bool grad_enabled = true;                ///< the mode at the start
 

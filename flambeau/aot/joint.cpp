@@ -1,0 +1,198 @@
+#include "flambeau/aot/joint.h"
+
+#include <algorithm>
+
+#include "flambeau/aot/shared_inputs.h"
+#include "flambeau/autograd/autograd.h"
+#include "flambeau/autograd/meta.h"
+#include "flambeau/base/error.h"
+#include "flambeau/trace/session.h"
+
+namespace fl::aot {
+
+using trace::Outer;
+
+namespace {
+
+/// Hands its gradient on: makes a copy of a leaf that is no leaf, so that it may be changed in place.
+class IdentityNode : public SimpleNode {
+ public:
+  IdentityNode(const Tensor& leaf) : spec_(leaf.spec()) { set_edges({gradient_edge(leaf)}); }
+  std::string name() const override { return "IdentityBackward"; }
+  Tensors apply(Tensors&& grads) override { return std::move(grads); }
+  const TensorSpec& input_spec(int) const override { return spec_; }
+  int input_count() const override { return 1; }
+
+ private:
+  TensorSpec spec_;
+};
+
+/// A result of the forward part that gradients come in through.
+struct Head {
+  Tensor tensor;
+  int output = -1;   ///< of the function's outputs and bases
+  int input = -1;    ///< or: the changed input
+  int32_t tangent = -1;
+};
+
+class JointTrace {
+ public:
+  JointTrace(const trace::Callable& f, const Tensors& inputs, const trace::TraceOptions& options)
+      : function_(f), real_(inputs), session_(inputs, options) {}
+
+  JointProgram run() {
+    for (size_t i = 0; i < real_.size(); ++i) given_.push_back(interior(i));
+    session_.run([&] { outputs_ = function_(given_); });
+    result_.user_outputs = static_cast<int>(outputs_.size());
+    if (dispatch_state().grad_enabled) {
+      find_output_heads();
+      find_input_heads();
+      if (!heads_.empty()) differentiate();
+    }
+    for (Tensor& t : outputs_) t = outside(t);
+    result_.program = session_.finish(outputs_);
+    separate_shared_inputs(result_.program);
+    result_.info = functionalise(result_.program.graph, static_cast<size_t>(first_gradient()));
+    for (const Head& h : heads_) result_.tangents.push_back({h.tangent, output_of(h)});
+    return std::move(result_);
+  }
+
+ private:
+  int first_gradient() const { return result_.user_outputs + bases_; }
+
+  // A tensor that has a history outside gets one here.
+  Tensor interior(size_t i) {
+    const Tensor leaf = session_.inputs()[i];
+    for (size_t j = 0; j < i; ++j)
+      if (session_.inputs()[j].is_same(leaf)) return given_[j];
+    if (!leaf.requires_grad() || real_[i].is_leaf()) return leaf;
+    Tensor t = shallow_copy(leaf);
+    set_history(t, make_ref<IdentityNode>(leaf), 0);
+    return t;
+  }
+  // The session knows inputs by the tensors that it made.
+  Tensor outside(const Tensor& t) const {
+    for (size_t i = 0; i < given_.size(); ++i)
+      if (t.defined() && t.is_same(given_[i])) return session_.inputs()[i];
+    return t;
+  }
+
+  bool from_outside(const Tensor& t) const {
+    for (const Tensor& g : given_)
+      if (t.storage() == g.storage()) return true;
+    return t.has_data() || session_.is_outer(t);
+  }
+
+  // Outputs that share memory take their gradients through what they are views of.
+  void find_output_heads() {
+    const size_t count = outputs_.size();
+    for (size_t i = 0; i < count; ++i) {
+      const Tensor t = outputs_[i];
+      if (!t.defined() || !t.requires_grad() || from_outside(t)) continue;
+      bool shared = false;
+      for (size_t j = 0; j < count; ++j)
+        shared = shared || (j != i && outputs_[j].defined() && outputs_[j].storage() == t.storage() &&
+                            !outputs_[j].is_same(t));
+      const Tensor head = shared && is_view(t) ? view_base(t) : t;
+      int at = -1;
+      for (size_t j = 0; j < outputs_.size() && at < 0; ++j)
+        if (outputs_[j].defined() && outputs_[j].is_same(head)) at = static_cast<int>(j);
+      if (at < 0) {
+        at = static_cast<int>(outputs_.size());
+        outputs_.push_back(head);
+        ++bases_;
+      }
+      add_head({head, at, -1, -1});
+    }
+  }
+
+  void find_input_heads() {
+    for (size_t i = 0; i < given_.size(); ++i) {
+      const Tensor& t = given_[i];
+      if (!session_.was_written(t) || !t.requires_grad() || t.is_leaf()) continue;
+      bool repeated = false;
+      for (size_t j = 0; j < i; ++j) repeated = repeated || given_[j].is_same(t);
+      if (!repeated) add_head({t, -1, static_cast<int>(i), -1});
+    }
+    for (const trace::CapturedInfo& c : session_.captured())
+      FL_CHECK(!session_.was_written(c.tensor) || !c.tensor.requires_grad() || c.tensor.is_leaf(),
+               UnsupportedError,
+               "the function changes in place a tensor (shape {}) that it did not get as an argument and that "
+               "takes part in differentiation; pass it as an argument",
+               to_string(c.tensor.sizes()));
+  }
+
+  void add_head(Head h) {
+    for (const Head& other : heads_)
+      if (other.tensor.is_same(h.tensor)) return;
+    heads_.push_back(std::move(h));
+  }
+
+  void differentiate() {
+    Tensors heads, tangents, targets;
+    for (Head& h : heads_) {
+      TensorSpec spec = h.tensor.spec();
+      spec.strides = contiguous_strides(spec.sizes);
+      spec.offset = 0;
+      graph::Node& n = session_.graph().add_input(graph::InputKind::Tangent, spec,
+                                                  fmt::format("tangent{}", tangents.size()));
+      h.tangent = n.id;
+      heads.push_back(h.tensor);
+      tangents.push_back(session_.tracer().tensor_for(n.ref()));
+    }
+    for (size_t i = 0; i < real_.size(); ++i) {
+      const Tensor& leaf = session_.inputs()[i];
+      const bool repeated = std::any_of(targets.begin(), targets.end(), [&](const Tensor& t) { return t.is_same(leaf); });
+      if (leaf.requires_grad() && !repeated) add_target(leaf, {Outer::Kind::Input, static_cast<int>(i)}, targets);
+    }
+    const auto& captured = session_.captured();
+    for (size_t i = 0; i < captured.size(); ++i)
+      if (captured[i].tensor.requires_grad())
+        add_target(captured[i].tensor, {Outer::Kind::Captured, static_cast<int>(i)}, targets);
+    if (targets.empty()) return;
+    Tensors grads;
+    session_.run([&] { grads = grad(heads, targets, tangents, {}, true); });
+    for (size_t i = 0; i < grads.size(); ++i) {
+      if (!grads[i].defined()) continue;
+      result_.gradients[i].output = static_cast<int>(outputs_.size());
+      outputs_.push_back(grads[i]);
+    }
+  }
+  void add_target(const Tensor& t, Outer o, Tensors& targets) {
+    targets.push_back(t);
+    result_.gradients.push_back({o, -1});
+  }
+
+  int output_of(const Head& h) const {
+    if (h.input < 0) return h.output;
+    const int32_t node = result_.program.inputs[h.input].node;
+    for (const Mutation& m : result_.info.mutations)
+      if (m.input == node) return m.output;
+    FL_RAISE(InternalError, "input {} changed but the functional graph does not change it", h.input);
+  }
+
+  const trace::Callable& function_;
+  const Tensors& real_;
+  trace::Session session_;
+  Tensors given_;    // what the function gets
+  Tensors outputs_;  // the function's, then bases, then gradients
+  std::vector<Head> heads_;
+  int bases_ = 0;
+  JointProgram result_;
+};
+
+}  // namespace
+
+std::vector<int> JointProgram::forward_outputs() const {
+  std::vector<int> list;
+  for (int i = 0; i < static_cast<int>(program.graph.outputs().size()); ++i)
+    if (std::none_of(gradients.begin(), gradients.end(), [&](const Gradient& g) { return g.output == i; }))
+      list.push_back(i);
+  return list;
+}
+
+JointProgram joint(const trace::Callable& function, const Tensors& inputs, const trace::TraceOptions& options) {
+  return JointTrace(function, inputs, options).run();
+}
+
+}  // namespace fl::aot

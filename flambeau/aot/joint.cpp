@@ -30,8 +30,8 @@ class IdentityNode : public SimpleNode {
 /// A result of the forward part that gradients come in through.
 struct Head {
   Tensor tensor;
-  int output = -1;   ///< of the function's outputs and bases
-  int input = -1;    ///< or: the changed input
+  int output = -1;  ///< of the function's outputs and bases
+  int input = -1;   ///< or: the changed input
   int32_t tangent = -1;
 };
 
@@ -115,11 +115,12 @@ class JointTrace {
       if (!repeated) add_head({t, -1, static_cast<int>(i), -1});
     }
     for (const trace::CapturedInfo& c : session_.captured())
-      FL_CHECK(!session_.was_written(c.tensor) || !c.tensor.requires_grad() || c.tensor.is_leaf(),
-               UnsupportedError,
-               "the function changes in place a tensor (shape {}) that it did not get as an argument and that "
-               "takes part in differentiation; pass it as an argument",
-               to_string(c.tensor.sizes()));
+      FL_CHECK(
+          !session_.was_written(c.tensor) || !c.tensor.requires_grad() || c.tensor.is_leaf(),
+          UnsupportedError,
+          "the function changes in place a tensor (shape {}) that it did not get as an argument and that "
+          "takes part in differentiation; pass it as an argument",
+          to_string(c.tensor.sizes()));
   }
 
   void add_head(Head h) {
@@ -142,8 +143,10 @@ class JointTrace {
     }
     for (size_t i = 0; i < real_.size(); ++i) {
       const Tensor& leaf = session_.inputs()[i];
-      const bool repeated = std::any_of(targets.begin(), targets.end(), [&](const Tensor& t) { return t.is_same(leaf); });
-      if (leaf.requires_grad() && !repeated) add_target(leaf, {Outer::Kind::Input, static_cast<int>(i)}, targets);
+      const bool repeated =
+          std::any_of(targets.begin(), targets.end(), [&](const Tensor& t) { return t.is_same(leaf); });
+      if (leaf.requires_grad() && !repeated)
+        add_target(leaf, {Outer::Kind::Input, static_cast<int>(i)}, targets);
     }
     const auto& captured = session_.captured();
     for (size_t i = 0; i < captured.size(); ++i)
@@ -191,7 +194,8 @@ std::vector<int> JointProgram::forward_outputs() const {
   return list;
 }
 
-JointProgram joint(const trace::Callable& function, const Tensors& inputs, const trace::TraceOptions& options) {
+JointProgram joint(const trace::Callable& function, const Tensors& inputs,
+                   const trace::TraceOptions& options) {
   return JointTrace(function, inputs, options).run();
 }
 

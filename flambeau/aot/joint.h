@@ -20,8 +20,8 @@ struct Gradient {
 };
 
 struct JointProgram {
-  /// The graph is functional. Its outputs: the function's (`user_outputs` of them), bases that several of those
-  /// are views of, gradients, what program.grad_effects name, and what info.mutations name.
+  /// The graph is functional. Its outputs: the function's (`user_outputs` of them), bases that several of
+  /// those are views of, gradients, what program.grad_effects name, and what info.mutations name.
   trace::TracedProgram program;
   FunctionalInfo info;
   int user_outputs = 0;
@@ -35,6 +35,7 @@ struct JointProgram {
 /// Captures the function; if it gives something that needs a gradient and gradients are enabled, backward by
 /// the same engine as eager mode follows in the same graph. Raises UnsupportedError where a graph can't say
 /// what the function does.
-JointProgram joint(const trace::Callable& function, const Tensors& inputs, const trace::TraceOptions& options = {});
+JointProgram joint(const trace::Callable& function, const Tensors& inputs,
+                   const trace::TraceOptions& options = {});
 
 }  // namespace fl::aot

@@ -36,13 +36,15 @@ std::vector<Group> shared_groups(trace::TracedProgram& p) {
       group_of_input[i] = static_cast<int>(groups.size());
       groups.emplace_back();
     }
-    groups[group_of_input[i]].push_back({{Outer::Kind::Input, static_cast<int>(i)}, &in.node, nullptr, in.written, in.requires_grad});
+    groups[group_of_input[i]].push_back(
+        {{Outer::Kind::Input, static_cast<int>(i)}, &in.node, nullptr, in.written, in.requires_grad});
   }
   for (size_t i = 0; i < p.captured.size(); ++i) {
     trace::CapturedInfo& c = p.captured[i];
     if (c.node < 0) continue;
     const Storage* storage = c.tensor.storage().get();
-    Member m{{Outer::Kind::Captured, static_cast<int>(i)}, &c.node, storage, c.written, c.tensor.requires_grad()};
+    Member m{
+        {Outer::Kind::Captured, static_cast<int>(i)}, &c.node, storage, c.written, c.tensor.requires_grad()};
     auto same = [&](const Group& g) { return g[0].storage == storage; };
     if (c.shares_input >= 0) {
       groups[group_of_input[c.shares_input]].push_back(m);
@@ -66,12 +68,14 @@ void merge(trace::TracedProgram& p, const Group& group) {
   SymInt end = 0;
   for (const Member& m : group) {
     const TensorSpec& s = g.node(*m.node).spec();
-    FL_CHECK(!m.requires_grad, UnsupportedError,
-             "inputs that share memory are changed in place and need gradients (input '{}'); pass one tensor and "
-             "make the views inside the function",
-             g.node(*m.node).name);
+    FL_CHECK(
+        !m.requires_grad, UnsupportedError,
+        "inputs that share memory are changed in place and need gradients (input '{}'); pass one tensor and "
+        "make the views inside the function",
+        g.node(*m.node).name);
     FL_CHECK(s.dtype == dtype, UnsupportedError,
-             "inputs that share memory and are changed in place have dtypes {} and {}", name(dtype), name(s.dtype));
+             "inputs that share memory and are changed in place have dtypes {} and {}", name(dtype),
+             name(s.dtype));
     SymInt last = s.offset + SymInt(1);
     for (int d = 0; d < s.dim(); ++d) last += (s.sizes[d] - SymInt(1)) * s.strides[d];
     end = max(end, last);

@@ -190,7 +190,8 @@ Graph parse_graph(std::string_view text);
 void verify(const Graph& g);
 
 /// Values of the symbols of the inputs, from what the caller passed (a tensor for each tensor input, Int for
-/// each number; None leaves it open). Raises RuntimeError where a size differs from what the graph was made for.
+/// each number; None leaves it open). Tangents may be left out. Raises RuntimeError where a size differs from
+/// what the graph was made for.
 class SymbolValues {
  public:
   SymbolValues(const Graph& g, const std::vector<Value>& inputs);

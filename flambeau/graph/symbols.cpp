@@ -16,8 +16,12 @@ struct Equation {
 }  // namespace
 
 SymbolValues::SymbolValues(const Graph& g, const std::vector<Value>& inputs) {
-  FL_CHECK(inputs.size() == g.inputs().size(), ValueError, "the graph has {} inputs, got {}",
-           g.inputs().size(), inputs.size());
+  std::vector<int32_t> ids;
+  for (int32_t id : g.inputs()) ids.push_back(id);
+  if (inputs.size() < ids.size())
+    std::erase_if(ids, [&](int32_t id) { return g.node(id).kind == InputKind::Tangent; });
+  FL_CHECK(inputs.size() == ids.size(), ValueError, "the graph has {} inputs, got {}", ids.size(),
+           inputs.size());
   std::vector<Equation> equations;
   auto add = [&](SymInt expected, SymInt actual, const Node& n, int dim) {
     if (!expected.is_symbolic() && dim < 0) return;
@@ -28,7 +32,7 @@ SymbolValues::SymbolValues(const Graph& g, const std::vector<Value>& inputs) {
       equations.push_back({expected.expr(), value, &n, dim});
   };
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const Node& n = g.node(g.inputs()[i]);
+    const Node& n = g.node(ids[i]);
     if (n.is_number()) {
       if (inputs[i].is_none()) continue;
       values_[n.symbol] = inputs[i].to_int();

@@ -32,9 +32,12 @@ void draw(const TracedProgram& p, std::vector<Value>& values) {
   if (p.graph.random.empty()) return;
   const graph::SymbolValues symbols(p.graph, values);
   auto set = [&](const sym::Expr& symbol, SymInt number) {
-    for (size_t i = 0; i < values.size(); ++i) {
-      const graph::Node& n = p.graph.node(p.graph.inputs()[i]);
-      if (n.is_number() && n.symbol == symbol) values[i] = Value(number);
+    size_t at = 0;
+    for (int32_t id : p.graph.inputs()) {
+      const graph::Node& n = p.graph.node(id);
+      if (n.kind == graph::InputKind::Tangent) continue;
+      if (n.is_number() && n.symbol == symbol) values[at] = Value(number);
+      ++at;
     }
   };
   for (size_t i = 0; i < p.graph.random.size(); ++i) {
@@ -56,9 +59,11 @@ std::vector<Value> graph_inputs(const TracedProgram& p, const Tensors& args) {
   for (size_t i = 0; i < p.captured.size(); ++i)
     if (p.captured[i].node >= 0)
       tensors.emplace(p.captured[i].node, p.outer(args, {Outer::Kind::Captured, static_cast<int>(i)}));
-  for (const SharedBase& b : p.bases) tensors.insert_or_assign(b.node, Tensor(b.spec, p.outer(args, b.member).storage()));
+  for (const SharedBase& b : p.bases)
+    tensors.insert_or_assign(b.node, Tensor(b.spec, p.outer(args, b.member).storage()));
   std::vector<Value> values;
   for (int32_t id : p.graph.inputs()) {
+    if (p.graph.node(id).kind == graph::InputKind::Tangent) continue;
     if (p.graph.node(id).is_number()) {
       values.emplace_back();
       continue;

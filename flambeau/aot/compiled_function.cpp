@@ -1,0 +1,172 @@
+#include "flambeau/aot/compiled_function.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "flambeau/aot/backward_node.h"
+#include "flambeau/aot/separate_outputs.h"
+#include "flambeau/autograd/autograd.h"
+#include "flambeau/base/error.h"
+#include "flambeau/graph/pass/simplify_symbols.h"
+#include "flambeau/graph/pipeline.h"
+#include "flambeau/op/op.h"
+
+namespace fl::aot {
+
+using trace::Outer;
+
+Runner interpreted(const graph::Graph& g) {
+  return [graph = std::make_shared<graph::Graph>(g)](const std::vector<Value>& inputs) {
+    return graph::interpret(*graph, inputs);
+  };
+}
+
+std::shared_ptr<CompiledFunction> CompiledFunction::make(trace::Callable function, const Tensors& inputs,
+                                                         Compiler compiler, CompileOptions options) {
+  auto f = std::make_shared<CompiledFunction>();
+  f->function_ = std::move(function);
+  f->compiler_ = std::move(compiler);
+  f->options_ = std::move(options);
+  f->joint_ = aot::joint(f->function_, inputs, f->options_.trace);
+  f->prepare();
+  return f;
+}
+
+void CompiledFunction::prepare() {
+  graph::Graph& g = joint_.program.graph;
+  graph::run_passes(g, graph::simplification_passes(), "joint");
+  graph::simplify_symbols(g);
+  partition_ = aot::partition(joint_, options_.partition);
+
+  const std::vector<int> order = joint_.forward_outputs();
+  position_.assign(g.outputs().size(), -1);
+  for (size_t i = 0; i < order.size(); ++i) position_[order[i]] = static_cast<int>(i);
+  // What the caller gets has memory of its own, and the function's strides.
+  std::vector<int> owned;
+  std::vector<const TensorSpec*> wanted(order.size(), nullptr);
+  auto changed = [&](int output) {
+    return std::any_of(joint_.info.mutations.begin(), joint_.info.mutations.end(),
+                       [&](const Mutation& m) { return m.output == output; });
+  };
+  for (int i : order) {
+    if (changed(i)) continue;
+    owned.push_back(position(i));
+    if (i < static_cast<int>(joint_.program.outputs.size()))
+      wanted[position(i)] = &joint_.program.outputs[i].spec;
+  }
+  separate_outputs(partition_.forward, owned, wanted);
+  for (const OutputRecipe& r : joint_.info.outputs)
+    for (const ViewStep& s : r.steps)
+      for (const Value& a : s.args)
+        symbolic_steps_ |=
+            a.tag() == Value::Tag::IntList || (a.tag() == Value::Tag::Int && a.sym_int().is_symbolic());
+  forward_ = compiler_(partition_.forward);
+}
+
+const Runner& CompiledFunction::backward() {
+  std::call_once(backward_once_, [&] { backward_ = compiler_(partition_.backward); });
+  return backward_;
+}
+
+/// One run.
+class CompiledFunction::Call {
+ public:
+  Call(CompiledFunction& f, const Tensors& args)
+      : f_(f),
+        joint_(f.joint_),
+        program_(f.joint_.program),
+        args_(args),
+        inputs_(trace::graph_inputs(program_, args)) {}
+
+  Tensors run() {
+    forward();
+    record();
+    copy_changes();
+    set_grads();
+    Tensors results;
+    for (int i = 0; i < joint_.user_outputs; ++i) results.push_back(result(i, results));
+    return results;
+  }
+
+ private:
+  // The forward graph takes the inputs that no tangent is.
+  void forward() {
+    if (f_.symbolic_steps_) symbols_.emplace(f_.partition_.forward, inputs_);
+    StateGuard<bool> below(&DispatchState::below_autograd, true);
+    outputs_ = f_.forward_(inputs_);
+  }
+
+  Tensor output(int joint_output) const { return outputs_[f_.position(joint_output)].tensor(); }
+
+  void record() {
+    if (!dispatch_state().grad_enabled || !joint_.differentiable()) return;
+    bool needed = false;
+    for (const Gradient& g : joint_.gradients)
+      needed = needed || program_.outer(args_, g.target).requires_grad();
+    if (!needed) return;
+    node_ = make_ref<BackwardNode>(f_.shared_from_this(), args_, inputs_, outputs_);
+    for (size_t i = 0; i < joint_.tangents.size(); ++i)
+      set_history(output(joint_.tangents[i].output), node_, static_cast<int>(i));
+  }
+
+  // The tensor from outside that an input of the graph is.
+  Tensor input_tensor(int32_t node) const {
+    const auto& joint_ids = program_.graph.inputs();
+    for (size_t i = 0, at = 0; i < joint_ids.size(); ++i) {
+      if (program_.graph.node(joint_ids[i]).kind == graph::InputKind::Tangent) continue;
+      if (joint_ids[i] == node) return inputs_[at].tensor();
+      ++at;
+    }
+    FL_RAISE(InternalError, "the graph has no tensor input {}", node);
+  }
+
+  void copy_changes() {
+    static const OpInfo& copy = in_place_form(find_op("copy"));
+    for (const Mutation& m : joint_.info.mutations) {
+      const Tensor target = input_tensor(m.input), value = output(m.output);
+      const bool tracked = node_ && std::any_of(joint_.tangents.begin(), joint_.tangents.end(),
+                                                [&](const Tangent& t) { return t.output == m.output; });
+      StateGuard<bool> mode(&DispatchState::grad_enabled, tracked);
+      call(copy, {Value(target), Value(value)});
+    }
+  }
+
+  void set_grads() {
+    for (const trace::GradEffect& e : program_.grad_effects)
+      program_.outer(args_, e.target).set_grad(e.output < 0 ? Tensor() : output(e.output));
+  }
+
+  Tensor result(int i, const Tensors& earlier) {
+    const trace::OutputInfo& o = program_.outputs[i];
+    if (!o.defined) return {};
+    if (o.is) return program_.outer(args_, o.is);
+    if (o.is_output >= 0) return earlier[o.is_output];
+    const OutputRecipe& r = joint_.info.outputs[i];
+    if (r.kind == OutputRecipe::Kind::Value) return output(i);
+    Tensor t = r.kind == OutputRecipe::Kind::Input ? input_tensor(r.input) : output(r.output);
+    StateGuard<bool> mode(&DispatchState::grad_enabled, dispatch_state().grad_enabled && o.requires_grad);
+    for (const ViewStep& s : r.steps) t = view(t, s);
+    return t;
+  }
+
+  Tensor view(const Tensor& base, const ViewStep& s) {
+    std::vector<Value> args = s.args;
+    if (symbols_)
+      for (Value& a : args) a = symbols_->evaluate(a);
+    args[0] = Value(base);
+    const Value v = call(*s.op, std::move(args))[0];
+    return v.tag() == Value::Tag::TensorList ? v.tensors()[s.output] : v.tensor();
+  }
+
+  CompiledFunction& f_;
+  const JointProgram& joint_;
+  const trace::TracedProgram& program_;
+  const Tensors& args_;
+  std::vector<Value> inputs_, outputs_;
+  std::optional<graph::SymbolValues> symbols_;
+  Ref<BackwardNode> node_;
+};
+
+Tensors CompiledFunction::operator()(const Tensors& args) { return Call(*this, args).run(); }
+
+}  // namespace fl::aot

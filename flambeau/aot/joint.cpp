@@ -1,6 +1,7 @@
 #include "flambeau/aot/joint.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "flambeau/aot/shared_inputs.h"
 #include "flambeau/autograd/autograd.h"
@@ -152,12 +153,16 @@ class JointTrace {
     for (size_t i = 0; i < captured.size(); ++i)
       if (captured[i].tensor.requires_grad())
         add_target(captured[i].tensor, {Outer::Kind::Captured, static_cast<int>(i)}, targets);
+    // An argument that the function reached by itself as well.
+    for (size_t i = 0; i < real_.size(); ++i)
+      if (real_[i].requires_grad()) add_target(real_[i], {Outer::Kind::Input, static_cast<int>(i)}, targets);
     if (targets.empty()) return;
     Tensors grads;
     session_.run([&] { grads = grad(heads, targets, tangents, {}, true); });
+    const std::vector<Gradient> all = std::exchange(result_.gradients, {});
     for (size_t i = 0; i < grads.size(); ++i) {
       if (!grads[i].defined()) continue;
-      result_.gradients[i].output = static_cast<int>(outputs_.size());
+      result_.gradients.push_back({all[i].target, static_cast<int>(outputs_.size())});
       outputs_.push_back(grads[i]);
     }
   }

@@ -51,7 +51,7 @@ void draw(const TracedProgram& p, std::vector<Value>& values) {
 
 }  // namespace
 
-std::vector<Value> graph_inputs(const TracedProgram& p, const Tensors& args) {
+std::vector<Value> tensor_inputs(const TracedProgram& p, const Tensors& args) {
   FL_CHECK(args.size() == p.inputs.size(), TypeError, "the traced function takes {} tensors, got {}",
            p.inputs.size(), args.size());
   std::unordered_map<int32_t, Tensor> tensors;
@@ -73,6 +73,11 @@ std::vector<Value> graph_inputs(const TracedProgram& p, const Tensors& args) {
              p.graph.node(id).name);
     values.push_back(Value(it->second));
   }
+  return values;
+}
+
+std::vector<Value> graph_inputs(const TracedProgram& p, const Tensors& args) {
+  std::vector<Value> values = tensor_inputs(p, args);
   draw(p, values);
   return values;
 }

@@ -18,9 +18,9 @@ struct TraceOptions {
   /// Sizes of all inputs are symbols. 0 and 1 stay constants.
   bool dynamic = false;
   /// Input number -> dimensions whose size is a symbol.
-  std::map<int, std::vector<int>> dynamic_dims;
+  std::map<int, std::vector<int>> dynamic_dims{};
   /// Names of the inputs in the graph; arg0, arg1, ... where there is none.
-  std::vector<std::string> names;
+  std::vector<std::string> names{};
 };
 
 /// One of the tensors that a program knows from outside.
@@ -102,6 +102,12 @@ struct TracedProgram {
 /// What a graph takes as inputs in a run: placeholders that the program knows are looked up, numbers drawn
 /// from generators reserve `increment` (so each call is another draw).
 std::vector<Value> graph_inputs(const TracedProgram& p, const Tensors& args);
+/// The same with None in the place of numbers: nothing is drawn.
+std::vector<Value> tensor_inputs(const TracedProgram& p, const Tensors& args);
+
+/// Why the program must not be run with these arguments, or nothing: the first difference from what it was
+/// captured for.
+std::string why_not(const TracedProgram& p, const Tensors& args);
 
 /// Raises UnsupportedError where the function reads elements, and whatever the function raises. What the
 /// function did to .grad and to other state of real tensors is undone.

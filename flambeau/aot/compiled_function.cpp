@@ -37,6 +37,7 @@ void CompiledFunction::prepare() {
   graph::run_passes(g, graph::simplification_passes(), "joint");
   graph::simplify_symbols(g);
   partition_ = aot::partition(joint_, options_.partition);
+  plan_ = trace::InputPlan(joint_.program);
 
   const std::vector<int> order = joint_.forward_outputs();
   position_.assign(g.outputs().size(), -1);
@@ -76,7 +77,7 @@ class CompiledFunction::Call {
         joint_(f.joint_),
         program_(f.joint_.program),
         args_(args),
-        inputs_(trace::graph_inputs(program_, args)) {}
+        inputs_(f.plan_.values(program_, args)) {}
 
   Tensors run() {
     forward();
@@ -110,15 +111,7 @@ class CompiledFunction::Call {
   }
 
   // The tensor from outside that an input of the graph is.
-  Tensor input_tensor(int32_t node) const {
-    const auto& joint_ids = program_.graph.inputs();
-    for (size_t i = 0, at = 0; i < joint_ids.size(); ++i) {
-      if (program_.graph.node(joint_ids[i]).kind == graph::InputKind::Tangent) continue;
-      if (joint_ids[i] == node) return inputs_[at].tensor();
-      ++at;
-    }
-    FL_RAISE(InternalError, "the graph has no tensor input {}", node);
-  }
+  Tensor input_tensor(int32_t node) const { return inputs_[f_.plan_.position(node)].tensor(); }
 
   void copy_changes() {
     static const OpInfo& copy = in_place_form(find_op("copy"));

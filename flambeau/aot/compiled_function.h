@@ -50,6 +50,7 @@ class CompiledFunction : public std::enable_shared_from_this<CompiledFunction> {
   CompileOptions options_;
   JointProgram joint_;
   Partition partition_;
+  trace::InputPlan plan_;
   Runner forward_, backward_;
   std::once_flag backward_once_;
   std::vector<int> position_;

@@ -105,7 +105,7 @@ std::string why_not(const TracedProgram& p, const Tensors& args) {
   }
   if (std::string text = gradient_difference(p, args); !text.empty()) return text;
   try {
-    const graph::SymbolValues symbols(p.graph, tensor_inputs(p, args));
+    const graph::SymbolValues symbols(p.graph, InputPlan(p).tensors(p, args));
     if (std::string text = size_difference(p, args, symbols); !text.empty()) return text;
     for (const sym::Guard& g : p.guards())
       if (!holds(*p.graph.shape_env, g, symbols)) return fmt::format("not {}", g.str());

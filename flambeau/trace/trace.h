@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "flambeau/graph/graph.h"
@@ -99,11 +100,27 @@ struct TracedProgram {
   Tensor outer(const Tensors& args, Outer o) const;
 };
 
-/// What a graph takes as inputs in a run: placeholders that the program knows are looked up, numbers drawn
-/// from generators reserve `increment` (so each call is another draw).
-std::vector<Value> graph_inputs(const TracedProgram& p, const Tensors& args);
-/// The same with None in the place of numbers: nothing is drawn.
-std::vector<Value> tensor_inputs(const TracedProgram& p, const Tensors& args);
+/// Where the inputs of a program's graph come from in a run, tangents left out.
+class InputPlan {
+ public:
+  InputPlan() = default;
+  explicit InputPlan(const TracedProgram& p);
+  /// The arguments, captured tensors, and seeds and offsets from the generators, which this moves on.
+  std::vector<Value> values(const TracedProgram& p, const Tensors& args) const;
+  /// The same with None in the place of numbers: nothing is drawn.
+  std::vector<Value> tensors(const TracedProgram& p, const Tensors& args) const;
+  /// Where an input (by node id) is in those lists.
+  int position(int32_t node) const { return position_.at(node); }
+
+ private:
+  struct Source {
+    enum class Kind : uint8_t { Argument, Captured, Base, Random } kind;
+    int index;  ///< Random: 3 * generator + 0 (low word of the seed), 1 (high word) or 2 (offset)
+  };
+  static Source number_source(const TracedProgram& p, const sym::Expr& symbol);
+  std::vector<Source> sources_;
+  std::unordered_map<int32_t, int> position_;
+};
 
 /// Why the program must not be run with these arguments, or nothing: the first difference from what it was
 /// captured for.

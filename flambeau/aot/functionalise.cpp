@@ -4,6 +4,7 @@
 #include <deque>
 #include <unordered_map>
 
+#include "flambeau/autograd/gradient_ops.h"
 #include "flambeau/base/error.h"
 #include "flambeau/graph/call_results.h"
 #include "flambeau/graph/infer.h"
@@ -161,15 +162,14 @@ class Functionaliser {
     dead_.push_back(n.id);
   }
 
-  /// The target's new elements, in its dtype and layout.
+  /// The target's new elements. A view's layout comes from its base.
   void write(int target, Tensor result) {
-    const TensorSpec& spec = values_[target].spec;
-    if (!has_layout(result.spec(), spec)) {
-      const Tensor old = tracer_.tensor_for(get(target));
-      record([&] { result = copied(old, result); });
-    }
+    const TensorSpec spec = values_[target].spec;
+    const bool is_view = values_[target].parent >= 0;
+    if (is_view ? !has_elements(result.spec(), spec) : !has_layout(result.spec(), spec))
+      result = copied_into(target, result);
+    const Tensor written = result;
     int at = target;
-    const GraphRef new_value = tracer_.ref_of(result);
     while (values_[at].parent >= 0) {
       const TensorValue& v = values_[at];
       FL_CHECK(v.step.op->write_back && v.step.op->schema.returns[0].type == ArgType::Tensor,
@@ -181,24 +181,35 @@ class Functionaliser {
       record([&] { result = v.step.op->write_back(base, result, args.data()); });
       at = v.parent;
     }
+    if (!has_layout(result.spec(), values_[at].spec)) result = copied_into(at, result);
     Root& root = roots_[values_[at].root];
     root.current = tracer_.ref_of(result);
     ++root.version;
-    values_[target].cached = new_value;
+    // Elsewhere the view is made from the base again, in its own layout.
+    if (!has_layout(written.spec(), spec)) return;
+    values_[target].cached = tracer_.ref_of(written);
     values_[target].version = root.version;
   }
 
+  bool has_elements(const TensorSpec& now, const TensorSpec& wanted) const {
+    TensorSpec s = now;
+    s.strides = wanted.strides;
+    s.offset = wanted.offset;
+    return graph::same_spec(g_, s, wanted);
+  }
   bool has_layout(const TensorSpec& now, const TensorSpec& wanted) const {
     TensorSpec s = now;
     s.offset = wanted.offset;
     return graph::same_spec(g_, s, wanted);
   }
 
-  // copy(self, src): src in self's dtype and layout.
-  static Tensor copied(const Tensor& self, const Tensor& src) {
-    return call(find_copy(), {Value(self), Value(src)})[0].tensor();
+  // In the dtype and layout of a tensor of the original graph.
+  Tensor copied_into(int target, const Tensor& source) {
+    const Tensor old = tracer_.tensor_for(get(target));
+    Tensor result;
+    record([&] { result = gradient_ops::copy(old, source); });
+    return result;
   }
-  static const OpInfo& find_copy();
 
   /// The steps from a root to one of its views.
   std::vector<ViewStep> steps_of(int value) const {
@@ -221,8 +232,6 @@ class Functionaliser {
   std::vector<int32_t> dead_;
   const size_t replayed_;
 };
-
-const OpInfo& Functionaliser::find_copy() { return find_op("copy"); }
 
 void Functionaliser::add_mutations(FunctionalInfo& info, std::vector<Value>& outputs) {
   for (const Root& r : roots_) {

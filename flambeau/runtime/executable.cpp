@@ -1,0 +1,331 @@
+#include "flambeau/runtime/executable.h"
+
+#include <algorithm>
+#include <array>
+
+#include "flambeau/codegen/cpu/compile.h"
+#include "flambeau/loop/interpret.h"
+
+namespace fl::runtime {
+
+using loop::KernelStep;
+using loop::LibraryStep;
+using loop::ProgramBuffer;
+using loop::SymbolSource;
+
+struct Executable::CompiledStep {
+  std::shared_ptr<const codegen::CompiledKernel> kernel;
+  std::vector<int> buffers;            // of a kernel
+  std::vector<int> sizes;              // table entries of a kernel's sizes
+  std::vector<int> operands, results;  // buffers of a library call
+  std::vector<Value> args;             // with GraphRef{operand}
+};
+
+struct Executable::SizePlan {
+  std::vector<int64_t> symbols, values;
+  std::vector<std::vector<int64_t>> kernel_sizes;  // by step
+  std::vector<PreparedCall> calls;                 // by step
+  std::vector<int64_t> temporary_offset;           // by buffer, bytes; -1 elsewhere
+  int64_t arena_bytes = 0;
+  SizePlan* next = nullptr;
+};
+
+namespace {
+constexpr int kKeptPlans = 64;
+constexpr int64_t kAlignment = 64;
+
+std::vector<sym::Expr> symbols_of(const loop::Program& p) {
+  std::vector<sym::Expr> out;
+  for (const SymbolSource& s : p.symbols) out.push_back(s.symbol);
+  return out;
+}
+
+int64_t symbol_value(const SymbolSource& s, std::span<const Tensor> inputs,
+                     std::span<const int64_t> numbers) {
+  switch (s.kind) {
+    case SymbolSource::Kind::Size:
+      return inputs[s.input].sizes()[s.dim].expect_int();
+    case SymbolSource::Kind::Stride:
+      return inputs[s.input].strides()[s.dim].expect_int();
+    case SymbolSource::Kind::Offset:
+      return inputs[s.input].offset().expect_int();
+    default:
+      return numbers[s.input];
+  }
+}
+}  // namespace
+
+Executable::Executable(loop::Program program, KernelRunner runner)
+    : program_(std::move(program)), runner_(runner), table_(symbols_of(program_)) {
+  auto entries = [&](const std::vector<sym::Expr>& list) {
+    std::vector<int> out;
+    for (const sym::Expr& e : list) out.push_back(table_.add(e));
+    return out;
+  };
+  for (const ProgramBuffer& b : program_.buffers)
+    buffers_.push_back({table_.add(b.elements), table_.add(b.offset), entries(b.sizes), entries(b.strides)});
+  for (const loop::ProgramOutput& o : program_.outputs) {
+    OutputEntries e;
+    if (o.kind == loop::ProgramOutput::Kind::Tensor) {
+      for (SymInt s : o.spec.sizes) e.sizes.push_back(table_.add(s.expr()));
+      for (SymInt s : o.spec.strides) e.strides.push_back(table_.add(s.expr()));
+      e.offset = table_.add(o.spec.offset.expr());
+    } else {
+      e.number = table_.add(o.number);
+    }
+    outputs_.push_back(std::move(e));
+  }
+  std::vector<loop::Kernel> kernels;
+  for (const loop::Step& s : program_.steps) {
+    CompiledStep c;
+    if (const auto* k = std::get_if<KernelStep>(&s)) {
+      c.buffers = k->buffers;
+      c.sizes = entries(k->kernel->sizes);
+      kernels.push_back(*k->kernel);
+    } else {
+      const auto& l = std::get<LibraryStep>(s);
+      for (const Value& v : l.args)
+        c.args.push_back(graph::map_refs(v, [&](GraphRef r) {
+          c.operands.push_back(r.node);
+          return GraphRef{static_cast<int32_t>(c.operands.size()) - 1, 0};
+        }));
+      c.results = l.outs;
+      for (const Value& v : l.args) {
+        if (v.tag() == Value::Tag::Int) table_.add(v.sym_int().expr());
+        if (v.tag() == Value::Tag::IntList)
+          for (SymInt i : v.ints()) table_.add(i.expr());
+      }
+    }
+    steps_.push_back(std::move(c));
+  }
+  if (runner_ != KernelRunner::Native) return;
+  auto compiled = codegen::compile_kernels(kernels);
+  size_t at = 0;
+  for (size_t k = 0; k < steps_.size(); ++k)
+    if (std::holds_alternative<KernelStep>(program_.steps[k])) steps_[k].kernel = compiled[at++];
+}
+
+Executable::~Executable() {
+  for (SizePlan* p = plans_.load(); p;) {
+    SizePlan* next = p->next;
+    delete p;
+    p = next;
+  }
+}
+
+int Executable::kernel_count() const {
+  return static_cast<int>(
+      std::count_if(program_.steps.begin(), program_.steps.end(),
+                    [](const loop::Step& s) { return std::holds_alternative<KernelStep>(s); }));
+}
+
+// Temporaries that live at different times share memory: each takes the lowest gap among those that live with
+// it.
+void Executable::place_temporaries(SizePlan& p) const {
+  const size_t count = program_.buffers.size();
+  std::vector<int> first(count, -1), last(count, -1);
+  for (size_t s = 0; s < steps_.size(); ++s) {
+    auto touch = [&](int b) {
+      if (program_.buffers[b].kind == ProgramBuffer::Kind::View) b = program_.buffers[b].index;
+      if (first[b] < 0) first[b] = static_cast<int>(s);
+      last[b] = static_cast<int>(s);
+    };
+    for (int b : steps_[s].buffers) touch(b);
+    for (int b : steps_[s].operands) touch(b);
+    for (int b : steps_[s].results) touch(b);
+  }
+  p.temporary_offset.assign(count, -1);
+  struct Block {
+    int64_t begin, end;
+    int last;
+  };
+  std::vector<Block> live;  // by begin
+  std::vector<int> order;
+  for (size_t b = 0; b < count; ++b)
+    if (program_.buffers[b].kind == ProgramBuffer::Kind::Temporary && first[b] >= 0)
+      order.push_back(static_cast<int>(b));
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return first[a] < first[b]; });
+  for (int b : order) {
+    std::erase_if(live, [&](const Block& x) { return x.last < first[b]; });
+    const int64_t bytes = p.values[buffers_[b].elements] * size_of(program_.buffers[b].dtype);
+    const int64_t size = (std::max<int64_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
+    // The tightest gap that fits.
+    int64_t at = 0, best = -1, best_gap = 0;
+    size_t where = live.size(), best_where = 0;
+    for (size_t k = 0; k < live.size(); ++k) {
+      const int64_t gap = live[k].begin - at;
+      if (gap >= size && (best < 0 || gap < best_gap)) best = at, best_gap = gap, best_where = k;
+      at = std::max(at, live[k].end);
+    }
+    if (best < 0) best = at, best_where = where;
+    live.insert(live.begin() + static_cast<std::ptrdiff_t>(best_where), {best, best + size, last[b]});
+    p.temporary_offset[b] = best;
+    p.arena_bytes = std::max(p.arena_bytes, best + size);
+  }
+}
+
+void Executable::prepare_library(SizePlan& p) const {
+  p.calls.resize(steps_.size());
+  auto layout = [&](int b) {
+    OperandLayout l;
+    l.dtype = program_.buffers[b].dtype;
+    for (int e : buffers_[b].sizes) l.sizes.push_back(p.values[e]);
+    for (int e : buffers_[b].strides) l.strides.push_back(p.values[e]);
+    return l;
+  };
+  auto number = [&](SymInt s) {
+    // add() is a look-up here: the entry exists since the program was compiled.
+    return s.is_symbolic() ? SymInt(p.values[const_cast<ExpressionTable&>(table_).add(s.expr())]) : s;
+  };
+  for (size_t s = 0; s < steps_.size(); ++s) {
+    const auto* l = std::get_if<LibraryStep>(&program_.steps[s]);
+    if (!l) continue;
+    std::vector<OperandLayout> operands, results;
+    for (int b : steps_[s].operands) operands.push_back(layout(b));
+    for (int b : steps_[s].results) results.push_back(layout(b));
+    std::vector<Value> args;
+    for (const Value& v : steps_[s].args) {
+      if (v.tag() == Value::Tag::Int) {
+        args.push_back(number(v.sym_int()));
+      } else if (v.tag() == Value::Tag::IntList) {
+        Sizes list;
+        for (SymInt i : v.ints()) list.push_back(number(i));
+        args.push_back(list);
+      } else {
+        args.push_back(v);
+      }
+    }
+    p.calls[s] = prepare_library_call(*l->op, args, operands, results);
+  }
+}
+
+std::unique_ptr<Executable::SizePlan> Executable::make_plan(std::vector<int64_t> symbols) const {
+  auto p = std::make_unique<SizePlan>();
+  table_.evaluate(symbols, p->values);
+  p->symbols = std::move(symbols);
+  for (const CompiledStep& s : steps_) {
+    std::vector<int64_t> sizes;
+    for (int e : s.sizes) sizes.push_back(p->values[e]);
+    p->kernel_sizes.push_back(std::move(sizes));
+  }
+  place_temporaries(*p);
+  prepare_library(*p);
+  return p;
+}
+
+const Executable::SizePlan& Executable::plan(std::span<const Tensor> inputs, std::span<const int64_t> numbers,
+                                             std::unique_ptr<SizePlan>& unshared) const {
+  SmallVector<int64_t, 16> symbols;
+  for (const SymbolSource& s : program_.symbols) symbols.push_back(symbol_value(s, inputs, numbers));
+  for (SizePlan* p = plans_.load(std::memory_order_acquire); p; p = p->next)
+    if (std::equal(symbols.begin(), symbols.end(), p->symbols.begin(), p->symbols.end())) return *p;
+  auto made = make_plan({symbols.begin(), symbols.end()});
+  if (plan_count_.fetch_add(1) >= kKeptPlans) {
+    unshared = std::move(made);
+    return *unshared;
+  }
+  SizePlan* p = made.release();
+  p->next = plans_.load(std::memory_order_relaxed);
+  while (!plans_.compare_exchange_weak(p->next, p, std::memory_order_release, std::memory_order_relaxed)) {
+  }
+  return *p;
+}
+
+std::vector<Value> Executable::run(std::span<const Tensor> inputs, std::span<const int64_t> numbers,
+                                   std::span<const Tensor> targets) const {
+  std::unique_ptr<SizePlan> unshared;
+  const SizePlan& p = plan(inputs, numbers, unshared);
+  const size_t count = program_.buffers.size();
+  SmallVector<char*, 64> address(count, nullptr);
+  SmallVector<Ref<Storage>, 8> made(count);
+  Ref<Storage> arena;
+  if (p.arena_bytes > 0) arena = make_ref<Storage>(p.arena_bytes, Device{});
+
+  // Outputs that the caller gives, then everything else.
+  for (size_t o = 0; o < targets.size(); ++o)
+    if (targets[o].defined()) address[program_.outputs[o].buffer] = static_cast<char*>(targets[o].data());
+  for (size_t b = 0; b < count; ++b) {
+    const ProgramBuffer& buffer = program_.buffers[b];
+    const int64_t size = size_of(buffer.dtype);
+    switch (buffer.kind) {
+      case ProgramBuffer::Kind::Input:
+        address[b] = static_cast<char*>(inputs[buffer.index].data());
+        break;
+      case ProgramBuffer::Kind::Output:
+        if (address[b]) break;
+        made[b] = make_ref<Storage>(p.values[buffers_[b].elements] * size, Device{});
+        address[b] = static_cast<char*>(made[b]->data());
+        break;
+      case ProgramBuffer::Kind::Temporary:
+        if (p.temporary_offset[b] >= 0)
+          address[b] = static_cast<char*>(arena->data()) + p.temporary_offset[b];
+        break;
+      case ProgramBuffer::Kind::View:
+        address[b] = address[buffer.index] + p.values[buffers_[b].offset] * size;
+        break;
+    }
+  }
+
+  for (size_t s = 0; s < steps_.size(); ++s) {
+    const CompiledStep& step = steps_[s];
+    SmallVector<void*, 16> pointers;
+    if (std::holds_alternative<KernelStep>(program_.steps[s])) {
+      for (int b : step.buffers) pointers.push_back(address[b]);
+      if (step.kernel) {
+        step.kernel->launch({pointers.data(), p.kernel_sizes[s].data(), nullptr});
+      } else {
+        loop::interpret(*std::get<KernelStep>(program_.steps[s]).kernel, {pointers.begin(), pointers.end()},
+                        p.kernel_sizes[s], {});
+      }
+    } else {
+      SmallVector<void*, 8> results;
+      for (int b : step.operands) pointers.push_back(address[b]);
+      for (int b : step.results) results.push_back(address[b]);
+      p.calls[s](pointers.data(), results.data());
+    }
+  }
+
+  std::vector<Value> out;
+  for (size_t o = 0; o < program_.outputs.size(); ++o) {
+    const loop::ProgramOutput& output = program_.outputs[o];
+    const OutputEntries& e = outputs_[o];
+    if (output.kind == loop::ProgramOutput::Kind::None) {
+      out.emplace_back();
+    } else if (output.kind == loop::ProgramOutput::Kind::Number) {
+      out.emplace_back(p.values[e.number]);
+    } else if (o < targets.size() && targets[o].defined()) {
+      out.emplace_back(targets[o]);
+    } else {
+      TensorSpec spec;
+      spec.dtype = output.spec.dtype;
+      for (int k : e.sizes) spec.sizes.push_back(p.values[k]);
+      for (int k : e.strides) spec.strides.push_back(p.values[k]);
+      spec.offset = p.values[e.offset];
+      const ProgramBuffer& buffer = program_.buffers[output.buffer];
+      if (buffer.kind == ProgramBuffer::Kind::Input) {
+        spec.offset += inputs[buffer.index].offset();
+        out.emplace_back(Tensor(spec, inputs[buffer.index].storage()));
+      } else {
+        out.emplace_back(Tensor(spec, made[output.buffer]));
+      }
+    }
+  }
+  return out;
+}
+
+int64_t Executable::bytes_moved(std::span<const Tensor> inputs, std::span<const int64_t> numbers) const {
+  std::unique_ptr<SizePlan> unshared;
+  const SizePlan& p = plan(inputs, numbers, unshared);
+  int64_t bytes = 0;
+  for (const CompiledStep& s : steps_)
+    for (const auto* list : {&s.buffers, &s.operands, &s.results})
+      for (int b : *list) bytes += p.values[buffers_[b].elements] * size_of(program_.buffers[b].dtype);
+  return bytes;
+}
+
+int64_t Executable::arena_bytes(std::span<const Tensor> inputs, std::span<const int64_t> numbers) const {
+  std::unique_ptr<SizePlan> unshared;
+  return plan(inputs, numbers, unshared).arena_bytes;
+}
+
+}  // namespace fl::runtime

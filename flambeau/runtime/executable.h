@@ -1,0 +1,70 @@
+// A program with its machine code: runs on tensors.
+#pragma once
+#include <atomic>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "flambeau/loop/program.h"
+#include "flambeau/runtime/expression_table.h"
+#include "flambeau/runtime/library_calls.h"
+
+namespace fl::codegen {
+class CompiledKernel;
+}
+
+namespace fl::runtime {
+
+enum class KernelRunner : uint8_t {
+  Native,       ///< machine code
+  Interpreter,  ///< the loop interpreter: slow, for tests
+};
+
+/// Immutable after it was made; run() is reentrant and takes no lock. What depends on sizes alone (the
+/// arena's layout, prepared library calls) is kept for the sizes that were seen.
+class Executable {
+ public:
+  /// Compiles the kernels of a program, in parallel.
+  explicit Executable(loop::Program program, KernelRunner runner = KernelRunner::Native);
+  ~Executable();
+
+  /// inputs: the tensors of the call; numbers: its integers. `targets`: tensors that outputs are written to
+  /// instead of new ones (undefined entries: new), with the strides that the program gives that output. Sizes
+  /// were checked by the caller.
+  std::vector<Value> run(std::span<const Tensor> inputs, std::span<const int64_t> numbers,
+                         std::span<const Tensor> targets = {}) const;
+
+  const loop::Program& program() const { return program_; }
+  int kernel_count() const;
+  /// Bytes that kernels and library calls read and write in one run with these sizes.
+  int64_t bytes_moved(std::span<const Tensor> inputs, std::span<const int64_t> numbers) const;
+  int64_t arena_bytes(std::span<const Tensor> inputs, std::span<const int64_t> numbers) const;
+
+ private:
+  struct SizePlan;
+  struct CompiledStep;
+  const SizePlan& plan(std::span<const Tensor> inputs, std::span<const int64_t> numbers,
+                       std::unique_ptr<SizePlan>& unshared) const;
+  std::unique_ptr<SizePlan> make_plan(std::vector<int64_t> symbols) const;
+  void place_temporaries(SizePlan& p) const;
+  void prepare_library(SizePlan& p) const;
+
+  loop::Program program_;
+  KernelRunner runner_;
+  ExpressionTable table_;
+  struct BufferEntries {
+    int elements, offset;
+    std::vector<int> sizes, strides;
+  };
+  std::vector<BufferEntries> buffers_;
+  struct OutputEntries {
+    std::vector<int> sizes, strides;
+    int offset = -1, number = -1;
+  };
+  std::vector<OutputEntries> outputs_;
+  std::vector<CompiledStep> steps_;
+  mutable std::atomic<SizePlan*> plans_{nullptr};  // a list that only grows, newest first
+  mutable std::atomic<int> plan_count_{0};
+};
+
+}  // namespace fl::runtime

@@ -134,7 +134,10 @@ OpTable& mutable_table() {
 
 const OpTable& op_table() {
   static std::once_flag once;
-  std::call_once(once, [] { define_operators(mutable_table()); });
+  std::call_once(once, [] {
+    define_operators(mutable_table());
+    start_runtime(mutable_table());
+  });
   return mutable_table();
 }
 

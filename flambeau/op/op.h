@@ -110,5 +110,7 @@ const OpInfo& find_op(std::string_view full_name);
 
 /// Implemented in ops/register.cpp: all define_* functions in order.
 void define_operators(OpTable& t);
+/// Implemented in runtime/: installs autograd and the backend. Called once, after the operators are defined.
+void start_runtime(const OpTable& t);
 
 }  // namespace fl

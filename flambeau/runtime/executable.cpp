@@ -274,8 +274,8 @@ std::vector<Value> Executable::run(std::span<const Tensor> inputs, std::span<con
       if (step.kernel) {
         step.kernel->launch({pointers.data(), p.kernel_sizes[s].data(), nullptr});
       } else {
-        loop::interpret(*std::get<KernelStep>(program_.steps[s]).kernel, {pointers.begin(), pointers.end()},
-                        p.kernel_sizes[s], {});
+        loop::interpret(*std::get<KernelStep>(program_.steps[s]).kernel,
+                        std::span<void* const>(pointers.data(), pointers.size()), p.kernel_sizes[s], {});
       }
     } else {
       SmallVector<void*, 8> results;

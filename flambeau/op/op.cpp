@@ -151,10 +151,11 @@ const OpInfo& find_op(std::string_view full_name) {
   FL_RAISE(ValueError, "there is no operator '{}'; the nearest names are {}", full_name, list);
 }
 
-void require_operators(std::string_view schema) {
-  op_table();
+const OpInfo& require_operator(std::string_view schema) {
   const std::string_view full = schema.substr(0, schema.find('('));
-  FL_ASSERT(op_table().find(full), "the operator '{}' is declared but not defined", full);
+  const OpInfo* op = op_table().find(full);
+  FL_ASSERT(op, "the operator '{}' is declared but not defined", full);
+  return *op;
 }
 
 const OpInfo& in_place_form(const OpInfo& op) {

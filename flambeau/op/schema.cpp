@@ -59,7 +59,8 @@ Value default_value(std::string_view s, ArgType type) {
   if (s == "True") return true;
   if (s == "False") return false;
   if (s.front() == '"' || s.front() == '\'') return Value(s.substr(1, s.size() - 2));
-  if (s == "contiguous_format" || (s == "0" && type == ArgType::MemoryFormat)) return MemoryFormat::Contiguous;
+  if (s == "contiguous_format" || (s == "0" && type == ArgType::MemoryFormat))
+    return MemoryFormat::Contiguous;
   if (s == "preserve_format") return MemoryFormat::Preserve;
   if (s.front() == '[') {
     Sizes list;

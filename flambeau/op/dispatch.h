@@ -74,8 +74,8 @@ class StateGuard {
 /// A tensor without elements.
 Tensor fake_tensor(const TensorSpec& spec);
 
-void require_operators(
-    std::string_view schema);  ///< Defines all operators; raises InternalError if one is missing.
+/// The operator of a schema, all operators defined; raises InternalError if it is not among them.
+const OpInfo& require_operator(std::string_view schema);
 const OpInfo& in_place_form(const OpInfo& op);  ///< Raises NotImplementedError if there is none.
 
 }  // namespace fl

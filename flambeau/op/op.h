@@ -17,8 +17,9 @@ template <schema::FixedString S>
 struct OpState {
   static inline const OpInfo* info = nullptr;
   static const OpInfo& get() {
+    // Every library and program has its own copy of `info`.
     if (!info) [[unlikely]]
-      require_operators(S.view());
+      info = &require_operator(S.view());
     return *info;
   }
 };

@@ -107,13 +107,17 @@ std::string error_of(const std::function<void()>& f) {
   return "";
 }
 
-void OperatorTest::SetUp() {
+void use_tested_backend() {
   static const bool once = [] {
     enable_autograd();
     install_backend(&reference_backend());
     return true;
   }();
   (void)once;
+}
+
+void OperatorTest::SetUp() {
+  use_tested_backend();
   manual_seed(kSeed);
 }
 

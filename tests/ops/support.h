@@ -30,6 +30,9 @@ using SampleFn = std::function<void(const Sample&, DType)>;
 void each_sample(const OpInfo& op, const SampleFn& f);
 void each_error_sample(const OpInfo& op, const SampleFn& f);
 
+/// Autograd on, and the backend that tests are about installed.
+void use_tested_backend();
+
 /// A test for every operator.
 class OperatorTest : public ::testing::TestWithParam<const OpInfo*> {
  protected:

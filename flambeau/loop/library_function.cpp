@@ -52,8 +52,9 @@ double erfinv(double y) {
   }
   for (int step = 0; step < 2; ++step) {
     // 1 - erf loses everything near 1, so the difference is taken between complements there.
+    const double sign = std::copysign(1.0, y);
     const double error =
-        std::abs(y) < 0.5 ? std::erf(x) - y : std::copysign((1 - std::abs(y)) - std::erfc(std::abs(x)), y);
+        std::abs(y) < 0.5 ? std::erf(x) - y : sign * ((1 - std::abs(y)) - std::erfc(std::abs(x)));
     x -= error / (M_2_SQRTPI * std::exp(-x * x));
   }
   return x;

@@ -10,10 +10,9 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// A bound that an unsigned dtype holds: negative ones are 0.
-Scalar held(const Scalar& bound, DType dtype) {
-  const bool unsigned_dtype = dtype == DType::UInt8 && bound.is_integral();
-  return unsigned_dtype && bound.sym_int() < SymInt(0) ? Scalar(0) : bound;
+/// Whether an unsigned dtype can't hold the bound.
+bool is_below(const std::optional<Scalar>& bound, DType dtype) {
+  return bound && dtype == DType::UInt8 && bound->is_integral() && bound->sym_int() < SymInt(0);
 }
 
 /// The dtype of self and the bounds together.
@@ -21,6 +20,9 @@ InferResult clamp_rule(const InferCtx& c, int) {
   FL_CHECK(c.has(1) || c.has(2), RuntimeError,
            "torch.clamp: At least one of 'min' or 'max' must not be None");
   FL_CHECK(!is_complex(c.spec(0).dtype), NotImplementedError, "clamp is not supported for complex types");
+  FL_CHECK(!c.has(2) || !is_below(c.arg(2).scalar(), c.spec(0).dtype), RuntimeError,
+           "Clamp max value {} is outside the representable range of {}", c.arg(2).scalar().str(),
+           name(c.spec(0).dtype));
   InferResult r = rule::same_as_input().function(c, 0);
   for (const int bound : {1, 2}) {
     if (!c.has(bound)) continue;
@@ -35,7 +37,9 @@ std::vector<Sample> clamp_samples(SampleMaker& m, const Samples& o) {
   const auto x = [&] { return m.make({3, 4}, o.low, o.high); };
   out.push_back({{x(), 0}, "min", ""});
   out.push_back({{x(), Value(), 1}, "max", ""});
-  out.push_back({{x(), 2, -1}, "min above max", ""});
+  out.push_back({{x(), 2, 1}, "min above max", ""});
+  if (m.dtype() == DType::UInt8)
+    out.push_back({{x(), 0, -1}, "negative max", "RuntimeError: outside the representable range"});
   out.push_back({{x(), -0.5, 0.5}, "floats", ""});
   out.push_back({{x()}, "no bound", "RuntimeError: At least one of"});
   return out;
@@ -50,8 +54,8 @@ void define_clamp(OpTable& t) {
                          FL_CHECK(min || max, RuntimeError,
                                   "torch.clamp: At least one of 'min' or 'max' must not be None");
                          Tensor x = self;
-                         if (min) x = clamp_min(x, held(*min, self.dtype()));
-                         return max ? clamp_max(x, held(*max, self.dtype())) : x;
+                         if (min && !is_below(min, self.dtype())) x = clamp_min(x, *min);
+                         return max ? clamp_max(x, *max) : min && is_below(min, self.dtype()) ? clone(x) : x;
                        },
                    .saves = saves::in({0}),
                    .grad =

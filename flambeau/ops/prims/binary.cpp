@@ -273,6 +273,13 @@ Tensors x_log1p_y_gradient(GradCtx& c, const Tensor& g) {
       [&] { return div(mul(g, operand(c, 0)), add(tensor_operand(c, 1, g.dtype()), 1)); });
 }
 
+InferResult heaviside_rule(const InferCtx& c, int p) {
+  FL_CHECK(!(c.is_tensor(0) && c.is_tensor(1)) || c.spec(0).dtype == c.spec(1).dtype, RuntimeError,
+           "heaviside is not yet implemented for tensors with different dtypes: got {} and {}",
+           name(c.spec(0).dtype), name(c.spec(1).dtype));
+  return rule::real().function(c, p);
+}
+
 void define_sign_and_steps(OpTable& t) {
   t.define(xlog1py, {.doc = "self * log1p(other); 0 where self is 0, nan where other is.",
                      .tags = Tag::Elementwise,
@@ -305,15 +312,27 @@ void define_sign_and_steps(OpTable& t) {
                        .infer = rule::real(),
                        .scalar = [](ScalarOps& s, Val a, Val b) { return s.nextafter(a, b); },
                        .samples = samples::binary({.dtypes = dtypes::full_floats, .tolerance = 0})});
-  t.define(heaviside, {.doc = "0 where self is negative, 1 where it is positive, values where it is 0.",
-                       .tags = Tag::Elementwise | Tag::NonDifferentiable,
-                       .infer = rule::real(),
-                       .scalar =
-                           [](ScalarOps& s, Val x, Val values) {
-                             const Val zero = s.like(x, 0);
-                             return s.select(s.eq(x, zero), values, s.cast(s.lt(zero, x), x.dtype));
-                           },
-                       .samples = samples::binary({.dtypes = dtypes::real})});
+  t.define(heaviside,
+           {.doc = "0 where self is negative, 1 where it is positive, values where it is 0.",
+            .tags = Tag::Elementwise | Tag::NonDifferentiable,
+            .infer = Infer(heaviside_rule, static_cast<int>(Promote::Default)),
+            .scalar =
+                [](ScalarOps& s, Val x, Val values) {
+                  const Val zero = s.like(x, 0);
+                  return s.select(s.eq(x, zero), values, s.cast(s.lt(zero, x), x.dtype));
+                },
+            .samples = samples::custom(
+                [](SampleMaker& m, const Samples& o) {
+                  const auto x = [&](IntList sizes) { return m.make(sizes, o.low, o.high); };
+                  const DType other = m.dtype() == DType::Int32 ? DType::Int64 : DType::Int32;
+                  return std::vector<Sample>{
+                      {{x({3, 5}), x({3, 5})}, "", ""},
+                      {{x({3, 1}), x({5})}, "broadcast", ""},
+                      {{m.make_transposed({3, 5}, o.low, o.high), Value(1)}, "number", ""},
+                      {{x({0}), x({0})}, "size 0", ""},
+                      {{x({2}), m.make({2}, other, 0, 2)}, "dtypes", "RuntimeError: different dtypes"}};
+                },
+                {.dtypes = dtypes::real})});
 }
 
 }  // namespace

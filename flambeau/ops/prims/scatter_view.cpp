@@ -102,7 +102,7 @@ InferResult strided_scatter_rule(const InferCtx& c, int) {
 /// Specs with the view's sizes, from the view's own rule.
 Sizes slice_sizes(const InferCtx& c) {
   Sizes sizes = c.spec(0).sizes;
-  FL_CHECK(!sizes.empty(), RuntimeError, "slice() cannot be applied to a 0-dim tensor.");
+  FL_CHECK(!sizes.empty(), IndexError, "slice() cannot be applied to a 0-dim tensor.");
   const int64_t d = dimension(c.arg(2), c.spec(0).dim());
   sizes[d] = slice_range(sizes[d], c.arg(3), c.arg(4), c.arg(5)).count;
   return sizes;

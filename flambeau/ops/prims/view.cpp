@@ -277,7 +277,7 @@ void define_reshaping(OpTable& t) {
 
 InferResult slice_rule(const InferCtx& c, int) {
   TensorSpec s = c.spec(0);
-  FL_CHECK(s.dim() > 0, RuntimeError, "slice() cannot be applied to a 0-dim tensor.");
+  FL_CHECK(s.dim() > 0, IndexError, "slice() cannot be applied to a 0-dim tensor.");
   const int64_t d = dimension(c.arg(1), s.dim());
   const SliceRange r = slice_range(s.sizes[d], c.arg(2), c.arg(3), c.arg(4));
   s.offset += r.start * s.strides[d];
@@ -311,8 +311,8 @@ std::vector<Sample> slice_samples(SampleMaker& m, const Samples& o) {
           {{x(), 0, 4, 2}, "empty", ""},
           {{x(), 0, -100, 100, 3}, "clamped", ""},
           {{m.make_transposed({5, 6}, o.low, o.high), 1, 1, 5, 3}, "transposed", ""},
-          {{x(), 0, 0, 4, -1}, "negative step", "ValueError: step must be positive"},
-          {{m.make({}, o.low, o.high), 0, 0, 1}, "0-dim", "RuntimeError: 0-dim"}};
+          {{x(), 0, 0, 4, -1}, "negative step", "RuntimeError: step must be positive"},
+          {{m.make({}, o.low, o.high), 0, 0, 1}, "0-dim", "IndexError: 0-dim"}};
 }
 
 void define_slicing(OpTable& t) {

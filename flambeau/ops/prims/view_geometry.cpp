@@ -180,7 +180,7 @@ Index index_at(const Expr& position, const TensorSpec& dense) {
 
 SliceRange slice_range(SymInt size, const Value& start, const Value& end, const Value& step_value) {
   const SymInt step = step_value.sym_int();
-  FL_CHECK(step > SymInt(0), ValueError, "slice step must be positive, got {}", step);
+  FL_CHECK(step > SymInt(0), RuntimeError, "slice step must be positive, got {}", step);
   const auto clamped = [&](const Value& v, SymInt missing) {
     if (v.is_none()) return missing;
     SymInt x = v.sym_int();

@@ -15,14 +15,17 @@ bool is_below(const std::optional<Scalar>& bound, DType dtype) {
   return bound && dtype == DType::UInt8 && bound->is_integral() && bound->sym_int() < SymInt(0);
 }
 
+void check_max(const Scalar& max, DType dtype) {
+  FL_CHECK(!is_below(max, dtype), RuntimeError, "Clamp max value {} is outside the representable range of {}",
+           max.str(), name(dtype));
+}
+
 /// The dtype of self and the bounds together.
 InferResult clamp_rule(const InferCtx& c, int) {
   FL_CHECK(c.has(1) || c.has(2), RuntimeError,
            "torch.clamp: At least one of 'min' or 'max' must not be None");
   FL_CHECK(!is_complex(c.spec(0).dtype), NotImplementedError, "clamp is not supported for complex types");
-  FL_CHECK(!c.has(2) || !is_below(c.arg(2).scalar(), c.spec(0).dtype), RuntimeError,
-           "Clamp max value {} is outside the representable range of {}", c.arg(2).scalar().str(),
-           name(c.spec(0).dtype));
+  if (c.has(2)) check_max(c.arg(2).scalar(), c.spec(0).dtype);
   InferResult r = rule::same_as_input().function(c, 0);
   for (const int bound : {1, 2}) {
     if (!c.has(bound)) continue;
@@ -53,6 +56,7 @@ void define_clamp(OpTable& t) {
                        [](Tensor self, std::optional<Scalar> min, std::optional<Scalar> max) {
                          FL_CHECK(min || max, RuntimeError,
                                   "torch.clamp: At least one of 'min' or 'max' must not be None");
+                         if (max) check_max(*max, self.dtype());
                          Tensor x = self;
                          if (min && !is_below(min, self.dtype())) x = clamp_min(x, *min);
                          return max ? clamp_max(x, *max) : min && is_below(min, self.dtype()) ? clone(x) : x;

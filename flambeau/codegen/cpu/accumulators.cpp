@@ -6,7 +6,7 @@ using llvm::Value;
 using loop::State;
 
 Accumulators::Accumulators(BodyEmitter& body, const loop::Kernel& k, const loop::Stage& stage, Layout layout)
-    : body_(body), k_(k), layout_(layout) {
+    : body_(body), k_(k), layout_(layout), in_memory_(layout.in_memory) {
   for (const loop::Reduction& r : stage.reductions) reductions_.push_back(make_item(r));
   for (const loop::Reduction& r : stage.scans) scans_.push_back(make_item(r));
 }
@@ -15,16 +15,20 @@ Accumulators::Item Accumulators::make_item(const loop::Reduction& r) {
   Item item{&r, {}, {}};
   const auto dtypes = loop::state_dtypes(r.op, k_.insts[r.operands[0]].dtype);
   for (size_t c = 0; c < dtypes.size(); ++c) {
-    Slot slot{dtypes[c], {}, {}, nullptr};
+    Slot slot{dtypes[c], {}, {}, nullptr, nullptr, nullptr};
     llvm::Type* element = body_.register_type(dtypes[c]);
     llvm::Type* type = LaneOps::with_count(element, layout_.count);
+    const bool is_pair = is_complex(dtypes[c]);
     if (layout_.shared_count && r.op == loop::ReduceOp::Welford && c == 2)
       slot.shared = body_.stack_slot(element, "count");
-    const int allocations = layout_.in_memory ? 1 : layout_.parts;
-    if (layout_.in_memory) type = llvm::ArrayType::get(type, layout_.parts);
-    for (int p = 0; p < allocations; ++p) {
+    for (int p = 0; !layout_.in_memory && p < layout_.parts; ++p) {
       slot.re.push_back(body_.stack_slot(type, "state"));
-      if (is_complex(dtypes[c])) slot.im.push_back(body_.stack_slot(type, "state"));
+      if (is_pair) slot.im.push_back(body_.stack_slot(type, "state"));
+    }
+    if (layout_.lanes_are_points) {
+      type = llvm::ArrayType::get(type, static_cast<uint64_t>(layout_.parts));
+      slot.all_re = body_.stack_slot(type, "states");
+      if (is_pair) slot.all_im = body_.stack_slot(type, "states");
     }
     item.state.push_back(std::move(slot));
   }
@@ -32,10 +36,11 @@ Accumulators::Item Accumulators::make_item(const loop::Reduction& r) {
   return item;
 }
 
-Value* Accumulators::address(const std::vector<llvm::AllocaInst*>& slots, llvm::Type* type, int part) {
-  if (!layout_.in_memory) return slots[part];
+Value* Accumulators::address(const Slot& slot, bool imaginary, llvm::Type* type, int part) {
+  if (!in_memory_) return imaginary ? slot.im[part] : slot.re[part];
   auto& b = body_.builder();
-  return b.CreateGEP(type, slots[0], dynamic_part_ ? dynamic_part_ : b.getInt64(part));
+  return b.CreateGEP(type, imaginary ? slot.all_im : slot.all_re,
+                     dynamic_part_ ? dynamic_part_ : b.getInt64(static_cast<uint64_t>(part)));
 }
 
 Val Accumulators::load(const Slot& slot, int part) {
@@ -49,8 +54,8 @@ Val Accumulators::load(const Slot& slot, int part) {
   }
   out.count = layout_.count;
   llvm::Type* type = LaneOps::with_count(element, out.count);
-  out.re = b.CreateLoad(type, address(slot.re, type, part));
-  if (!slot.im.empty()) out.im = b.CreateLoad(type, address(slot.im, type, part));
+  out.re = b.CreateLoad(type, address(slot, false, type, part));
+  if (is_complex(slot.dtype)) out.im = b.CreateLoad(type, address(slot, true, type, part));
   return body_.add_lanes(slot.dtype, out);
 }
 
@@ -58,8 +63,8 @@ void Accumulators::store(const Slot& slot, int part, Val v) {
   auto& b = body_.builder();
   const Lanes l = body_.widened(v, layout_.count);
   llvm::Type* type = l.re->getType();
-  b.CreateStore(l.re, address(slot.re, type, part));
-  if (l.im) b.CreateStore(l.im, address(slot.im, type, part));
+  b.CreateStore(l.re, address(slot, false, type, part));
+  if (l.im) b.CreateStore(l.im, address(slot, true, type, part));
 }
 
 State Accumulators::load_state(const Item& item, int part) {
@@ -117,7 +122,7 @@ void Accumulators::scan(int number, int part) {
 }
 
 void Accumulators::end_step() {
-  if (split_) return;
+  if (in_memory_) return;
   for (auto* list : {&reductions_, &scans_})
     for (Item& item : *list)
       for (size_t c = 0; c < item.state.size(); ++c)
@@ -125,15 +130,17 @@ void Accumulators::end_step() {
           body_.builder().CreateStore(body_.lanes(item.pending[c]).re, item.state[c].shared);
 }
 
-void Accumulators::split_counts() {
-  if (split_) return;
+void Accumulators::spill() {
+  if (in_memory_) return;
   for (Item& item : reductions_)
-    for (const Slot& slot : item.state) {
-      if (!slot.shared) continue;
-      const Val count = load(slot, 0);
-      for (int p = 0; p < layout_.parts; ++p) store(slot, p, count);
-    }
-  split_ = true;
+    for (const Slot& slot : item.state)
+      for (int p = 0; p < layout_.parts; ++p) {
+        const Val v = load(slot, p);
+        in_memory_ = true;
+        store(slot, p, v);
+        in_memory_ = false;
+      }
+  in_memory_ = true;
 }
 
 void Accumulators::publish(const Item& item, const State& state) {

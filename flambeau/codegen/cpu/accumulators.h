@@ -26,8 +26,8 @@ class Accumulators {
   void step(int part);
   void scan(int number, int part);
   void end_step();
-  /// From now on every state has its own count.
-  void split_counts();
+  /// Moves the states from registers to memory, each with its own count.
+  void spill();
   /// The part of the following steps, where it is known at run time only.
   void select_part(llvm::Value* part) { dynamic_part_ = part; }
   /// Combines all parts and lanes in the documented tree; the results become values of the kernel.
@@ -38,7 +38,8 @@ class Accumulators {
  private:
   struct Slot {
     DType dtype;
-    std::vector<llvm::AllocaInst*> re, im;  // one a part, or one array of all
+    std::vector<llvm::AllocaInst*> re, im;                  // one a part, while they are in registers
+    llvm::AllocaInst *all_re = nullptr, *all_im = nullptr;  // arrays of all parts
     llvm::AllocaInst* shared = nullptr;
   };
   struct Item {
@@ -50,8 +51,8 @@ class Accumulators {
   Item make_item(const loop::Reduction& r);
   void reset(Item& item);
   void advance(Item& item, int part);
-  llvm::Value* address(const std::vector<llvm::AllocaInst*>& slots, llvm::Type* type, int part);
-  bool is_shared(const Slot& slot) const { return slot.shared && !split_; }
+  llvm::Value* address(const Slot& slot, bool imaginary, llvm::Type* type, int part);
+  bool is_shared(const Slot& slot) const { return slot.shared && !in_memory_; }
   Val load(const Slot& slot, int part);
   void store(const Slot& slot, int part, Val v);
   loop::State load_state(const Item& item, int part);
@@ -65,7 +66,7 @@ class Accumulators {
   Layout layout_;
   std::vector<Item> reductions_, scans_;
   llvm::Value* dynamic_part_ = nullptr;
-  bool split_ = false;
+  bool in_memory_;
 };
 
 }  // namespace fl::codegen

@@ -29,6 +29,10 @@ int64_t widest_value(const Kernel& k) {
   return out;
 }
 
+// Bodies of more operations than this are written once, for whole vectors and the rest alike, where masks are
+// cheap: compile time counts too.
+constexpr int64_t kLongBody = 24;
+
 class LoopNest {
  public:
   LoopNest(const Kernel& k, const Machine& machine, llvm::Module& module)
@@ -159,7 +163,7 @@ class LoopNest {
 
   void vector_row(Value* from, Value* to) {
     const int parts = outer_parts();
-    if (parts == 1 && machine_.has_masked_memory && cost_ > 40) return vector_loop(from, to, 1, true);
+    if (parts == 1 && machine_.has_masked_memory && cost_ > kLongBody) return vector_loop(from, to, 1, true);
     const int64_t step = static_cast<int64_t>(parts) * width_;
     Value* whole = b_.CreateAnd(b_.CreateSub(to, from), number(-step));
     Value* middle = b_.CreateAdd(from, whole);
@@ -242,19 +246,18 @@ class LoopNest {
     const int64_t cost = loop::point_cost(k_, stage);
     const int all_parts = loop::kReduceLanes / width_;
     const bool reduces = !stage.reductions.empty();
-    const bool in_registers = cost * all_parts <= 96 && all_parts <= 8;
+    const bool in_registers = stage.inner.size() == 1 && cost * all_parts <= 96 && all_parts <= 8;
     int parts = 1;
     if (reduces)
       parts = in_registers ? all_parts : 1;
     else
       while (parts < 4 && 2 * parts * cost <= 48) parts *= 2;
-    const bool shared = in_registers && stage.inner.size() == 1;
     Accumulators accumulators(*body_, k_, stage,
                               {.parts = all_parts,
                                .count = width_,
                                .lanes_are_points = true,
                                .in_memory = !in_registers,
-                               .shared_count = shared});
+                               .shared_count = in_registers});
     accumulators.reset();
     body_->set_load_floor(body_->level() + 1);
     std::vector<Loop> loops;
@@ -265,11 +268,10 @@ class LoopNest {
     Value* size = body_->scalar(stage.inner.back().size);
     const int64_t step = static_cast<int64_t>(parts) * width_;
     Value* middle = b_.CreateAnd(size, number(-step));
-    const bool only_masked = !reduces && parts == 1 && machine_.has_masked_memory && cost > 40;
+    const bool only_masked = parts == 1 && machine_.has_masked_memory && cost > kLongBody;
     if (!only_masked) lane_loop(stage, accumulators, number(0), middle, parts, false);
-    accumulators.split_counts();
-    lane_loop(stage, accumulators, only_masked ? number(0) : middle, size,
-              reduces && in_registers ? parts : 1, true);
+    accumulators.spill();
+    lane_loop(stage, accumulators, only_masked ? number(0) : middle, size, 1, true);
     while (!loops.empty()) {
       close_loop(loops.back());
       loops.pop_back();
@@ -282,7 +284,7 @@ class LoopNest {
     const Loop l = open_loop(from, to, static_cast<int64_t>(parts) * width_, masked ? "masked" : "lanes");
     const int axis_level = body_->level();
     // With one part a step, the partial results that it belongs to follow from the position.
-    if (accumulators.layout().in_memory)
+    if (parts < accumulators.layout().parts)
       accumulators.select_part(
           b_.CreateAnd(b_.CreateUDiv(l.variable, number(width_)), number(accumulators.layout().parts - 1)));
     for (int p = 0; p < parts; ++p) {

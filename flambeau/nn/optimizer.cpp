@@ -152,9 +152,9 @@ void Optimizer::load_state_dict(const NamedTensors& given) {
     Tensor& mine = slot(name);
     if (name.ends_with(".step")) {
       const double count = t.item().to_double();
-      const auto known = std::ranges::find(counters, count, &std::pair<double, Tensor>::first);
-      if (known == counters.end()) counters.emplace_back(count, number(count));
-      mine = known == counters.end() ? counters.back().second : known->second;
+      auto known = std::ranges::find(counters, count, &std::pair<double, Tensor>::first);
+      if (known == counters.end()) known = counters.insert(known, {count, number(count)});
+      mine = known->second;
     } else {
       if (!mine.defined()) mine = zeros_as(parameters_[std::stoul(name)].parameter.spec());
       copy.in_place(mine, t);

@@ -1,0 +1,1 @@
+#include "tests/autograd/reference_backend.cpp"

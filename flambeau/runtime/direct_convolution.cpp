@@ -1,6 +1,10 @@
 #include "flambeau/runtime/direct_convolution.h"
 
+#include <algorithm>
+#include <span>
+
 #include "flambeau/base/parallel.h"
+#include "flambeau/runtime/staging.h"
 #include "flambeau/tensor/element.h"
 
 namespace fl::runtime {
@@ -32,11 +36,32 @@ T narrow(SumType<T> x) {
     return convert_element<T>(x);
 }
 
+/// The same convolution with three spatial dimensions, of which the first have size 1.
+library::ConvolutionDesc with_three_dimensions(const library::ConvolutionDesc& desc) {
+  library::ConvolutionDesc d = desc;
+  const int shift = 3 - desc.spatial;
+  d.spatial = 3;
+  for (int i = 0; i < 3; ++i) {
+    const bool added = i < shift;
+    const int from = added ? 0 : i - shift;
+    d.input[i] = added ? 1 : desc.input[from];
+    d.kernel[i] = added ? 1 : desc.kernel[from];
+    d.stride[i] = added ? 1 : desc.stride[from];
+    d.dilation[i] = added ? 1 : desc.dilation[from];
+    d.padding_begin[i] = added ? 0 : desc.padding_begin[from];
+    d.padding_end[i] = added ? 0 : desc.padding_end[from];
+    d.input_strides[2 + i] = added ? 0 : desc.input_strides[2 + from];
+    d.weight_strides[2 + i] = added ? 0 : desc.weight_strides[2 + from];
+    d.output_strides[2 + i] = added ? 0 : desc.output_strides[2 + from];
+  }
+  return d;
+}
+
 }  // namespace
 
-DirectConvolution::DirectConvolution(const library::ConvolutionDesc& desc, DType dtype, int64_t bias_stride)
-    : desc_(desc), dtype_(dtype), bias_stride_(bias_stride), output_(desc.output()) {
-  for (int i = 0; i < 3; ++i) dimensions_[i] = dimension(i);
+DirectConvolution::DirectConvolution(const library::ConvolutionDesc& given, DType dtype, int64_t bias_stride)
+    : desc_(with_three_dimensions(given)), dtype_(dtype), bias_stride_(bias_stride), output_(desc_.output()) {
+  const library::ConvolutionDesc& desc = desc_;
   const auto &in = desc.input_strides, &weight = desc.weight_strides, &out = desc.output_strides;
   switch (desc.pass) {
     case ConvolutionPass::Forward:
@@ -55,100 +80,121 @@ DirectConvolution::DirectConvolution(const library::ConvolutionDesc& desc, DType
       first_step_ = in[0], second_step_ = out[0];
       break;
   }
+  dimensions_ = {dimension(0), dimension(1)};
+  runs_ = runs_along(2);
 }
 
-/// For each position of the result along dimension i: where input, tap and output meet, in growing order.
-DirectConvolution::Dimension DirectConvolution::dimension(int i) const {
+/// One run for each tap, in growing order: output position o and tap t meet at input position
+/// o stride + t dilation - padding.
+std::vector<DirectConvolution::Run> DirectConvolution::runs_along(int i) const {
   const library::ConvolutionDesc& d = desc_;
-  Dimension result;
-  if (i >= d.spatial) return {{0, 1}, {{0, 0}}};
   const int64_t in_step = d.input_strides[2 + i], tap_step = d.weight_strides[2 + i];
-  const int64_t out_step = d.output_strides[2 + i];
-  const auto input_at = [&](int64_t out, int64_t tap) {
-    return out * d.stride[i] + tap * d.dilation[i] - d.padding_begin[i];
-  };
-  const auto inside = [&](int64_t in) { return in >= 0 && in < d.input[i]; };
-  result.begin.push_back(0);
-  const auto close = [&] { result.begin.push_back(static_cast<int64_t>(result.taps.size())); };
-  if (d.pass == ConvolutionPass::Forward) {
-    for (int64_t out = 0; out < output_[i]; ++out, close())
-      for (int64_t tap = 0; tap < d.kernel[i]; ++tap)
-        if (const int64_t in = input_at(out, tap); inside(in))
-          result.taps.push_back({in * in_step, tap * tap_step});
-  } else if (d.pass == ConvolutionPass::BackwardWeights) {
-    for (int64_t tap = 0; tap < d.kernel[i]; ++tap, close())
-      for (int64_t out = 0; out < output_[i]; ++out)
-        if (const int64_t in = input_at(out, tap); inside(in))
-          result.taps.push_back({in * in_step, out * out_step});
-  } else {
-    for (int64_t in = 0; in < d.input[i]; ++in, close())
-      for (int64_t tap = 0; tap < d.kernel[i]; ++tap) {
-        const int64_t scaled = in - input_at(0, tap), out = scaled / d.stride[i];
-        if (scaled >= 0 && scaled % d.stride[i] == 0 && out < output_[i])
-          result.taps.push_back({out * out_step, tap * tap_step});
-      }
+  const int64_t out_step = d.output_strides[2 + i], stride = d.stride[i];
+  std::vector<Run> runs;
+  for (int64_t tap = 0; tap < d.kernel[i]; ++tap) {
+    const int64_t start = tap * d.dilation[i] - d.padding_begin[i];  // of the input, for output position 0
+    const int64_t begin = start >= 0 ? 0 : (-start + stride - 1) / stride;
+    const int64_t end =
+        start >= d.input[i] ? 0 : std::min(output_[i], (d.input[i] - start + stride - 1) / stride);
+    if (begin >= end) continue;
+    const int64_t in = begin * stride + start;
+    const Line input{in * in_step, stride * in_step}, output{begin * out_step, out_step};
+    const Line weight{tap * tap_step, 0};
+    switch (d.pass) {
+      case ConvolutionPass::Forward:
+        runs.push_back({{begin, 1}, input, weight, end - begin});
+        break;
+      case ConvolutionPass::BackwardData:
+        runs.push_back({{in, stride}, output, weight, end - begin});
+        break;
+      case ConvolutionPass::BackwardWeights:
+        runs.push_back({{tap, 0}, input, output, end - begin});
+        break;
+    }
+  }
+  return runs;
+}
+
+DirectConvolution::Dimension DirectConvolution::dimension(int i) const {
+  std::vector<std::vector<Tap>> taps(result_sizes_[i]);
+  for (const Run& run : runs_along(i))
+    for (int64_t j = 0; j < run.count; ++j)
+      taps[run.result.at + j * run.result.step].push_back(
+          {run.first.at + j * run.first.step, run.second.at + j * run.second.step});
+  Dimension result{{0}, {}};
+  for (const std::vector<Tap>& some : taps) {
+    result.taps.insert(result.taps.end(), some.begin(), some.end());
+    result.begin.push_back(static_cast<int64_t>(result.taps.size()));
   }
   return result;
 }
 
+/// Adds the products of a line of the result along the last dimension.
 template <class T, class Sum>
-Sum DirectConvolution::element(const T* first, const T* second, const std::array<int64_t, 3>& at) const {
-  const auto taps = [&](int i) {
-    const Dimension& d = dimensions_[i];
-    return std::pair(d.taps.data() + d.begin[at[i]], d.taps.data() + d.begin[at[i] + 1]);
-  };
-  const auto [begin0, end0] = taps(0);
-  const auto [begin1, end1] = taps(1);
-  const auto [begin2, end2] = taps(2);
-  Sum sum{};
-  for (int64_t term = 0; term < terms_; ++term) {
-    const T *x = first + term * first_step_, *y = second + term * second_step_;
-    for (const Tap* t0 = begin0; t0 != end0; ++t0)
-      for (const Tap* t1 = begin1; t1 != end1; ++t1) {
-        const T *row_x = x + t0->first + t1->first, *row_y = y + t0->second + t1->second;
-        for (const Tap* t2 = begin2; t2 != end2; ++t2)
-          sum += widen<T>(row_x[t2->first]) * widen<T>(row_y[t2->second]);
+void DirectConvolution::sum_line(const T* first, const T* second, int64_t at0, int64_t at1, Sum* sums) const {
+  const auto add = [&](const T* x, const T* y) {
+    for (const Run& run : runs_) {
+      const T *a = x + run.first.at, *b = y + run.second.at;
+      Sum* to = sums + run.result.at;
+      if (run.result.step == 0) {
+        Sum sum = *to;
+        for (int64_t j = 0; j < run.count; ++j)
+          sum += widen<T>(a[j * run.first.step]) * widen<T>(b[j * run.second.step]);
+        *to = sum;
+      } else {
+        const Sum factor = widen<T>(*b);
+        for (int64_t j = 0; j < run.count; ++j)
+          to[j * run.result.step] += widen<T>(a[j * run.first.step]) * factor;
       }
-  }
-  return sum;
+    }
+  };
+  const auto taps = [](const Dimension& d, int64_t at) {
+    return std::span(d.taps).subspan(d.begin[at], d.begin[at + 1] - d.begin[at]);
+  };
+  for (int64_t term = 0; term < terms_; ++term)
+    for (const Tap& t0 : taps(dimensions_[0], at0))
+      for (const Tap& t1 : taps(dimensions_[1], at1))
+        add(first + term * first_step_ + t0.first + t1.first,
+            second + term * second_step_ + t0.second + t1.second);
 }
 
 template <class T>
-void DirectConvolution::sum(const T* first, const T* second, const T* bias, T* result) const {
+void DirectConvolution::sum_all(const T* first, const T* second, const T* bias, T* result) const {
+  using Sum = SumType<T>;
   const auto &in = desc_.input_strides, &weight = desc_.weight_strides, &out = desc_.output_strides;
   const int64_t in_group = desc_.in_channels / desc_.groups, out_group = desc_.out_channels / desc_.groups;
-  const int64_t space = result_sizes_[0] * result_sizes_[1] * result_sizes_[2];
-  int64_t products = terms_;
-  for (int i = 0; i < 3; ++i)
-    products *= static_cast<int64_t>(dimensions_[i].taps.size()) / std::max<int64_t>(1, result_sizes_[i]) + 1;
-  const int64_t grain = std::max<int64_t>(1, kGrainProducts / std::max<int64_t>(1, products));
-  parallel_for(rows_ * columns_ * space, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t row = i / space / columns_, column = i / space % columns_;
-      const std::array<int64_t, 3> at = {i % space / result_sizes_[2] / result_sizes_[1],
-                                         i % space / result_sizes_[2] % result_sizes_[1],
-                                         i % result_sizes_[2]};
-      const T *x = first, *y = second;
-      switch (desc_.pass) {
-        case ConvolutionPass::Forward:
-          x += row * in[0] + column / out_group * in_group * in[1];
-          y += column * weight[0];
-          break;
-        case ConvolutionPass::BackwardData:
-          x += row * out[0] + column / in_group * out_group * out[1];
-          y += column / in_group * out_group * weight[0] + column % in_group * weight[1];
-          break;
-        case ConvolutionPass::BackwardWeights:
-          x += (row / out_group * in_group + column) * in[1];
-          y += row * out[1];
-          break;
-      }
-      SumType<T> sum = element<T, SumType<T>>(x, y, at);
-      if (bias) sum += widen<T>(bias[column * bias_stride_]);
-      result[row * result_strides_[0] + column * result_strides_[1] + at[0] * result_strides_[2] +
-             at[1] * result_strides_[3] + at[2] * result_strides_[4]] = narrow<T>(sum);
-    }
-  });
+  const int64_t lines = result_sizes_[0] * result_sizes_[1], length = result_sizes_[2];
+  int64_t products = std::max<int64_t>(1, terms_);  // of a line, about
+  for (const Run& run : runs_) products += terms_ * run.count;
+  parallel_for(rows_ * columns_ * lines, std::max<int64_t>(1, kGrainProducts / products),
+               [&](int64_t begin, int64_t end) {
+                 Sum* const sums =
+                     reinterpret_cast<Sum*>(staging_memory(length * static_cast<int64_t>(sizeof(Sum))));
+                 for (int64_t i = begin; i < end; ++i) {
+                   const int64_t row = i / lines / columns_, column = i / lines % columns_;
+                   const int64_t at0 = i % lines / result_sizes_[1], at1 = i % lines % result_sizes_[1];
+                   const T *x = first, *y = second;
+                   switch (desc_.pass) {
+                     case ConvolutionPass::Forward:
+                       x += row * in[0] + column / out_group * in_group * in[1];
+                       y += column * weight[0];
+                       break;
+                     case ConvolutionPass::BackwardData:
+                       x += row * out[0] + column / in_group * out_group * out[1];
+                       y += column / in_group * out_group * weight[0] + column % in_group * weight[1];
+                       break;
+                     case ConvolutionPass::BackwardWeights:
+                       x += (row / out_group * in_group + column) * in[1];
+                       y += row * out[1];
+                       break;
+                   }
+                   std::fill_n(sums, length, bias ? widen<T>(bias[column * bias_stride_]) : Sum{});
+                   sum_line(x, y, at0, at1, sums);
+                   T* const line = result + row * result_strides_[0] + column * result_strides_[1] +
+                                   at0 * result_strides_[2] + at1 * result_strides_[3];
+                   for (int64_t j = 0; j < length; ++j) line[j * result_strides_[4]] = narrow<T>(sums[j]);
+                 }
+               });
 }
 
 void DirectConvolution::run(const library::ConvolutionData& data) const {
@@ -161,8 +207,8 @@ void DirectConvolution::run(const library::ConvolutionData& data) const {
     if constexpr (std::is_same_v<T, bool>)
       FL_RAISE(NotImplementedError, "convolutions of bool tensors");
     else
-      sum(static_cast<const T*>(first), static_cast<const T*>(second),
-          static_cast<const T*>(desc_.bias ? data.bias : nullptr), static_cast<T*>(result));
+      sum_all(static_cast<const T*>(first), static_cast<const T*>(second),
+              static_cast<const T*>(desc_.bias ? data.bias : nullptr), static_cast<T*>(result));
   });
 }
 

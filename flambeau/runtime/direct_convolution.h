@@ -19,27 +19,38 @@ class DirectConvolution {
   void run(const library::ConvolutionData& data) const;
 
  private:
-  /// Offsets of two factors whose product belongs to one element of the result.
+  /// Products along one spatial dimension: for j < count, first[at + j step] times second[...] belongs to
+  /// position at + j step of the result.
+  struct Line {
+    int64_t at, step;
+  };
+  struct Run {
+    Line result, first, second;
+    int64_t count;
+  };
+  /// Offsets of the two factors of one product.
   struct Tap {
     int64_t first, second;
   };
-  /// Along one spatial dimension: the taps of position i are taps[begin[i]] to taps[begin[i + 1]].
+  /// The same for single positions of the result: those of i are taps[begin[i]] to taps[begin[i + 1]].
   struct Dimension {
     std::vector<int64_t> begin;
     std::vector<Tap> taps;
   };
 
+  std::vector<Run> runs_along(int i) const;
   Dimension dimension(int i) const;
   template <class T>
-  void sum(const T* first, const T* second, const T* bias, T* result) const;
+  void sum_all(const T* first, const T* second, const T* bias, T* result) const;
   template <class T, class Sum>
-  Sum element(const T* first, const T* second, const std::array<int64_t, 3>& at) const;
+  void sum_line(const T* first, const T* second, int64_t at0, int64_t at1, Sum* sums) const;
 
   library::ConvolutionDesc desc_;
   DType dtype_;
   int64_t bias_stride_;
   std::array<int64_t, 3> output_;
-  std::array<Dimension, 3> dimensions_;
+  std::array<Dimension, 2> dimensions_;  // the outer two
+  std::vector<Run> runs_;                // along the last dimension
   // The result is {rows, columns, spatial...}; each element sums over `terms` channels of a group or batch
   // entries.
   int64_t rows_, columns_, terms_;

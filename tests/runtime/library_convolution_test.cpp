@@ -165,6 +165,24 @@ TEST(RuntimeConvolution, OtherDtypesByDefinition) {
   }
 }
 
+TEST(RuntimeConvolution, ComplexNumbers) {
+  using Complex = std::complex<float>;
+  const Complex x[] = {{1, 2}, {0, 1}, {2, 0}}, w[] = {{3, -1}, {0, 1}};
+  Complex out[2];
+  const std::vector<OperandLayout> in = {{DType::Complex64, {1, 1, 3}, {3, 3, 1}},
+                                         {DType::Complex64, {1, 1, 2}, {2, 2, 1}}};
+  std::vector<Value> args = {GraphRef{0, 0}, GraphRef{1, 0}, Value()};
+  add_geometry({{1, 1, 3}, {1, 1, 2}, {1}, {0}, {1}}, args);
+  const OpInfo op =
+      test::operator_of(fmt::format("convolution(Tensor input, Tensor weight, Tensor? bias, {}", kGeometry),
+                        LibraryCall::Convolution);
+  void* const operands[] = {const_cast<Complex*>(x), const_cast<Complex*>(w)};
+  void* const results[] = {out};
+  prepare_library_call(op, args, in, {{DType::Complex64, {1, 1, 2}, {2, 2, 1}}})(operands, results);
+  EXPECT_EQ(out[0], Complex(5, 5) + Complex(-1, 0));
+  EXPECT_EQ(out[1], Complex(1, 3) + Complex(0, 2));
+}
+
 TEST(RuntimeConvolution, SizesZero) {
   expect_all({{0, 3, 5, 5}, {4, 3, 3, 3}, {1, 1}, {1, 1}, {1, 1}}, {DType::Float32, DType::Float64});
   expect_all({{2, 0, 5, 5}, {4, 0, 3, 3}, {1, 1}, {1, 1}, {1, 1}}, {DType::Float32, DType::Float64});

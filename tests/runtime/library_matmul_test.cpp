@@ -1,3 +1,4 @@
+#include "flambeau/base/parallel.h"
 #include "flambeau/library/library.h"
 #include "tests/runtime/call_operands.h"
 
@@ -93,6 +94,27 @@ TEST_F(RuntimeMatmul, CallsRepeatToTheBit) {
   test::run(product_operator(2), {kLeft, kRight}, {&a, &b}, {&c});
   test::run(product_operator(2), {kLeft, kRight}, {&a, &b}, {&again});
   EXPECT_EQ(c.bytes(), again.bytes());
+}
+
+/// A call prepared for many threads runs inside a parallel region, where there is one, with staged operands
+/// of several calls at a time.
+TEST_F(RuntimeMatmul, PreparedCallsRunInParallelRegions) {
+  Operand a(DType::Float32, {96, 80}, {160, 2}), b(DType::Float32, {80, 64});
+  a.fill(3);
+  b.fill(4);
+  Operand expected(DType::Float32, {96, 64});
+  test::run(product_operator(2), {kLeft, kRight}, {&a, &b}, {&expected});
+  const PreparedCall call = prepare_library_call(product_operator(2), {kLeft, kRight},
+                                                 {a.layout(), b.layout()}, {expected.layout()});
+  std::vector<Operand> made(8, Operand(DType::Float32, {96, 64}));
+  parallel_for(8, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      void* const operands[] = {a.data(), b.data()};
+      void* const results[] = {made[i].data()};
+      call(operands, results);
+    }
+  });
+  for (const Operand& c : made) EXPECT_EQ(c.bytes(), expected.bytes());
 }
 
 TEST_F(RuntimeMatmul, Refusals) {

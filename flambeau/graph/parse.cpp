@@ -15,20 +15,11 @@ int64_t lower_bound_of(std::string_view symbol) {
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
-// Makes the symbols of a text known with their bounds before it is parsed.
 sym::Expr parse_expr(std::string_view text) {
-  for (size_t i = 0; i < text.size();) {
-    if (!std::isalpha(static_cast<unsigned char>(text[i]))) {
-      i += 1;
-      continue;
-    }
-    size_t j = i;
-    while (j < text.size() && is_word(text[j])) ++j;
-    const std::string_view word = text.substr(i, j - i);
-    if (word != "min" && word != "max") sym::Expr::symbol(word, lower_bound_of(word));
-    i = j;
-  }
-  return sym::parse(text);
+  return sym::substitute(sym::parse(text), [](const sym::Expr& s) -> std::optional<sym::Expr> {
+    if (!s.is_symbol()) return std::nullopt;
+    return sym::Expr::symbol(s.name(), lower_bound_of(s.name()));
+  });
 }
 
 /// Reads one line from left to right.

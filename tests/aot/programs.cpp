@@ -7,6 +7,7 @@
 namespace fl::testing {
 
 Tensor ramp(std::vector<int64_t> sizes, double start, double step, DType dtype) {
+  set_up();
   Sizes s;
   int64_t n = 1;
   for (int64_t i : sizes) {

@@ -19,6 +19,8 @@ struct Program {
   std::function<Tensors()> later_inputs{};
 };
 
+inline void PrintTo(const Program& p, std::ostream* out) { *out << p.name; }
+
 /// Increasing values of a fraction around zero.
 Tensor ramp(std::vector<int64_t> sizes, double start = -1, double step = 0.37, DType dtype = DType::Float32);
 Tensor leaf(Tensor t);

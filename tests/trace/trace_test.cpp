@@ -12,6 +12,7 @@ namespace fl::trace {
 namespace {
 
 Tensor ones(std::vector<int64_t> sizes) {
+  testing::set_up();
   Sizes s(sizes.begin(), sizes.end());
   return full(s, 1.0);
 }

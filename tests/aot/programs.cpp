@@ -20,8 +20,17 @@ Tensor ramp(std::vector<int64_t> sizes, double start, double step, DType dtype) 
   return dtype == DType::Float64 ? t : _to_copy(t, dtype);
 }
 
+namespace {
+// The leaves that a run made, whose gradients are compared.
+Tensors& made_leaves() {
+  static Tensors leaves;
+  return leaves;
+}
+}  // namespace
+
 Tensor leaf(Tensor t) {
   t.set_requires_grad(true);
+  made_leaves().push_back(t);
   return t;
 }
 Tensor interior(const Tensor& t) { return mul(t, 1.0); }
@@ -84,21 +93,12 @@ void look_at(Seen& s, const Tensors& inputs, const Tensors& leaves, const Tensor
   }
 }
 
-Tensors leaves_of(const Tensors& inputs) {
-  Tensors leaves;
-  for (const Tensor& t : inputs) {
-    if (!t.requires_grad()) continue;
-    if (!t.is_leaf()) retain_grad(t);
-    leaves.push_back(t);
-  }
-  return leaves;
-}
-
 Seen run(const trace::Callable& f, const std::function<Tensors()>& make) {
   Seen s;
   manual_seed(7);
+  made_leaves().clear();
   const Tensors inputs = make();
-  const Tensors leaves = leaves_of(inputs);
+  const Tensors leaves = made_leaves();
   const Tensors outputs = f(inputs);
   look_at(s, inputs, leaves, outputs);
   return s;

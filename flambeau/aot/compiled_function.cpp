@@ -61,6 +61,12 @@ void CompiledFunction::prepare() {
       for (const Value& a : s.args)
         symbolic_steps_ |=
             a.tag() == Value::Tag::IntList || (a.tag() == Value::Tag::Int && a.sym_int().is_symbolic());
+  for (const Mutation& m : joint_.info.mutations) {
+    // A change that autograd has to see is copied by an operator.
+    const bool tracked = std::any_of(joint_.tangents.begin(), joint_.tangents.end(),
+                                     [&](const Tangent& t) { return t.output == m.output; });
+    if (!tracked) partition_.forward.takes_place_of.emplace_back(position(m.output), plan_.position(m.input));
+  }
   forward_ = compiler_(partition_.forward);
 }
 
@@ -117,6 +123,10 @@ class CompiledFunction::Call {
     static const OpInfo& copy = in_place_form(find_op("copy"));
     for (const Mutation& m : joint_.info.mutations) {
       const Tensor target = input_tensor(m.input), value = output(m.output);
+      if (value.is_same(target)) {
+        target.storage()->bump_version();
+        continue;
+      }
       const bool tracked = node_ && std::any_of(joint_.tangents.begin(), joint_.tangents.end(),
                                                 [&](const Tangent& t) { return t.output == m.output; });
       StateGuard<bool> mode(&DispatchState::grad_enabled, tracked);

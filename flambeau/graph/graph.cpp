@@ -15,6 +15,7 @@ std::string_view name(InputKind k) {
 Graph::Graph(const Graph& o)
     : shape_env(o.shape_env),
       random(o.random),
+      takes_place_of(o.takes_place_of),
       links_(o.links_),
       inputs_(o.inputs_),
       outputs_(o.outputs_),

@@ -138,6 +138,9 @@ class Graph {
   /// What the trace knows about the symbols; null where all sizes are numbers.
   std::shared_ptr<sym::ShapeEnv> shape_env;
   std::vector<RandomState> random;
+  /// {output number, input number}: the output is the new content of the input, and the backend may write it
+  /// there. It then gives the input itself as that output.
+  std::vector<std::pair<int, int>> takes_place_of;
 
  private:
   struct Links {

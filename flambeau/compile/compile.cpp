@@ -1,0 +1,222 @@
+#include "flambeau/compile/compile.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "flambeau/aot/compiled_function.h"
+#include "flambeau/base/option.h"
+#include "flambeau/compile/native_backend.h"
+#include "flambeau/op/dispatch.h"
+
+namespace fl {
+namespace {
+
+struct Backends {
+  std::mutex mutex;
+  std::map<std::string, GraphCompiler> by_name;
+};
+Backends& backends() {
+  static Backends* b = new Backends;
+  return *b;
+}
+
+GraphCompiler compiler_for(const CompileOptions& options, GraphReport* report) {
+  if (options.backend == "native" || options.backend == "inductor")
+    return [name = options.name, report](const graph::Graph& g) {
+      return compile_graph(g, runtime::KernelRunner::Native, name, report);
+    };
+  if (options.backend == "interpreter")
+    return [name = options.name, report](const graph::Graph& g) {
+      return compile_graph(g, runtime::KernelRunner::Interpreter, name, report);
+    };
+  if (options.backend == "aot_eager") return [](const graph::Graph& g) { return aot::interpreted(g); };
+  std::lock_guard lock(backends().mutex);
+  auto it = backends().by_name.find(options.backend);
+  if (it == backends().by_name.end()) {
+    std::string known;
+    for (const std::string& n : list_backends()) known += (known.empty() ? "" : ", ") + n;
+    FL_RAISE(ValueError, "there is no backend '{}'; known are {}", options.backend, known);
+  }
+  return it->second;
+}
+
+}  // namespace
+
+struct Compiled::State {
+  struct Entry {
+    std::shared_ptr<aot::CompiledFunction> function;
+    std::unique_ptr<GraphReport> report = std::make_unique<GraphReport>();
+  };
+  using Entries = std::vector<std::shared_ptr<Entry>>;
+
+  Callable function;
+  CompileOptions options;
+  std::mutex mutex;  // captures
+  std::atomic<std::shared_ptr<const Entries>> entries{std::make_shared<const Entries>()};
+  std::map<int, std::set<int>> dynamic_dims;
+  std::vector<std::string> fallbacks;
+  std::atomic<bool> eager{false};
+  std::atomic<int64_t> calls{0};
+
+  Tensors run(const Tensors& inputs);
+  static Entry* find(const Entries& list, const Tensors& inputs, std::string* reason);
+  std::shared_ptr<Entry> capture(const Tensors& inputs, std::string reason);
+  trace::TraceOptions trace_options(const Tensors& inputs);
+  void note_changed_sizes(const Tensors& inputs);
+  Tensors fall_back(const Tensors& inputs, std::string why);
+};
+
+Compiled::State::Entry* Compiled::State::find(const Entries& list, const Tensors& inputs,
+                                              std::string* reason) {
+  for (const auto& e : list) {
+    std::string why = trace::why_not(e->function->joint().program, inputs);
+    if (why.empty()) return e.get();
+    if (reason && reason->empty()) *reason = std::move(why);
+  }
+  return nullptr;
+}
+
+Tensors Compiled::State::run(const Tensors& inputs) {
+  calls.fetch_add(1, std::memory_order_relaxed);
+  // Inside another capture the function is a part of it.
+  if (eager.load(std::memory_order_relaxed) || dispatch_state().tracer) return function(inputs);
+  if (Entry* e = find(*entries.load(), inputs, nullptr)) return (*e->function)(inputs);
+  std::shared_ptr<Entry> made;
+  {
+    std::lock_guard lock(mutex);
+    const std::shared_ptr<const Entries> now = entries.load();
+    std::string reason;
+    if (Entry* e = find(*now, inputs, &reason)) return (*e->function)(inputs);
+    if (static_cast<int>(now->size()) >= options.recompile_limit) {
+      if (options.fullgraph)
+        FL_RAISE(RuntimeError, "'{}' was compiled {} times, the limit; the last reason: {}", options.name,
+                 now->size(), reason);
+      return fall_back(inputs,
+                       fmt::format("compiled {} times, the limit; the last reason: {}", now->size(), reason));
+    }
+    try {
+      made = capture(inputs, reason.empty() ? "first call" : reason);
+    } catch (const UnsupportedError& e) {
+      if (options.fullgraph) throw;
+      eager = true;
+      return fall_back(inputs, e.message());
+    } catch (const NotImplementedError& e) {
+      if (options.fullgraph) throw;
+      eager = true;
+      return fall_back(inputs, e.message());
+    }
+    auto next = std::make_shared<Entries>(*now);
+    next->push_back(made);
+    entries.store(next);
+  }
+  return (*made->function)(inputs);
+}
+
+Tensors Compiled::State::fall_back(const Tensors& inputs, std::string why) {
+  if (std::find(fallbacks.begin(), fallbacks.end(), why) == fallbacks.end())
+    fallbacks.push_back(std::move(why));
+  return function(inputs);
+}
+
+// Dimensions whose size differs from that of an earlier capture are symbols from now on.
+void Compiled::State::note_changed_sizes(const Tensors& inputs) {
+  for (const auto& e : *entries.load()) {
+    const auto& known = e->function->joint().program.inputs;
+    if (known.size() != inputs.size()) continue;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (!inputs[i].defined() || known[i].spec.dim() != inputs[i].dim()) continue;
+      for (int d = 0; d < inputs[i].dim(); ++d) {
+        const SymInt was = known[i].spec.sizes[d];
+        if (!was.is_symbolic() && !was.same_as(inputs[i].sizes()[d]))
+          dynamic_dims[static_cast<int>(i)].insert(d);
+      }
+    }
+  }
+}
+
+trace::TraceOptions Compiled::State::trace_options(const Tensors& inputs) {
+  trace::TraceOptions out;
+  if (options.dynamic) {
+    out.dynamic = *options.dynamic;
+    return out;
+  }
+  note_changed_sizes(inputs);
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i].defined() && inputs[i].dim() > 0) dynamic_dims[static_cast<int>(i)].insert(0);
+  for (const auto& [input, dims] : dynamic_dims) out.dynamic_dims[input] = {dims.begin(), dims.end()};
+  return out;
+}
+
+std::shared_ptr<Compiled::State::Entry> Compiled::State::capture(const Tensors& inputs, std::string reason) {
+  const auto start = std::chrono::steady_clock::now();
+  auto entry = std::make_shared<Entry>();
+  GraphReport* report = entry->report.get();
+  report->reason = std::move(reason);
+  aot::CompileOptions aot_options;
+  aot_options.trace = trace_options(inputs);
+  entry->function = aot::CompiledFunction::make(function, inputs, compiler_for(options, report), aot_options);
+  report->graph = graph::to_text(entry->function->forward_graph());
+  const double total =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  report->times.trace = total - report->times.lower - report->times.codegen;
+  if (option("FLAMBEAU_TIMING") == "1")
+    fmt::print(stderr,
+               "flambeau: {}: capture {:.1f} ms, lowering {:.1f} ms, code generation {:.1f} ms ({})\n",
+               options.name, report->times.trace, report->times.lower, report->times.codegen, report->reason);
+  return entry;
+}
+
+Compiled::Compiled(Callable function, CompileOptions options) : state_(std::make_shared<State>()) {
+  state_->function = std::move(function);
+  state_->eager = options.backend == "eager";
+  if (!state_->eager)
+    compiler_for(options, nullptr);  // an unknown name is an error here, not at the first call
+  state_->options = std::move(options);
+}
+
+Tensors Compiled::operator()(const Tensors& inputs) const { return state_->run(inputs); }
+
+Explanation Compiled::explain() const {
+  Explanation out;
+  for (const auto& e : *state_->entries.load()) out.graphs.push_back(*e->report);
+  std::lock_guard lock(state_->mutex);
+  out.fallbacks = state_->fallbacks;
+  out.calls = state_->calls.load();
+  return out;
+}
+
+std::string Explanation::str() const {
+  std::string out = fmt::format("{} calls, {} captures\n", calls, graphs.size());
+  for (size_t k = 0; k < graphs.size(); ++k) {
+    const GraphReport& g = graphs[k];
+    out += fmt::format(
+        "capture {}: {} operators, {} kernels, {} library calls; capture {:.1f} ms, lowering {:.1f} ms, code "
+        "generation "
+        "{:.1f} ms; because: {}\n",
+        k, g.operators, g.kernels, g.library_calls, g.times.trace, g.times.lower, g.times.codegen, g.reason);
+  }
+  for (const std::string& f : fallbacks) out += "eager, because: " + f + "\n";
+  return out;
+}
+
+Compiled compile(Callable function, CompileOptions options) {
+  return Compiled(std::move(function), std::move(options));
+}
+
+void register_backend(const std::string& name, GraphCompiler compiler) {
+  std::lock_guard lock(backends().mutex);
+  backends().by_name[name] = std::move(compiler);
+}
+
+std::vector<std::string> list_backends() {
+  std::vector<std::string> out = {"aot_eager", "eager", "interpreter", "native"};
+  std::lock_guard lock(backends().mutex);
+  for (const auto& [name, unused] : backends().by_name) out.push_back(name);
+  return out;
+}
+
+}  // namespace fl

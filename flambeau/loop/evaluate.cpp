@@ -222,11 +222,8 @@ ScalarBits apply(ScalarOp op, DType dtype, const ScalarBits& a, const ScalarBits
   if constexpr (std::is_same_v<T, bool>) {
     return ScalarBits::of(bool_op(op, x, y));
   } else if constexpr (is_complex_type<T>) {
-    using R = typename T::value_type;
     if (op == ScalarOp::Real) return ScalarBits::of(x.real());
     if (op == ScalarOp::Imag) return ScalarBits::of(x.imag());
-    if (op == ScalarOp::Abs)
-      return ScalarBits::of(float_op<R>(ScalarOp::Hypot, x.real(), x.imag(), 0, real_dtype(dtype)));
     return ScalarBits::of(complex_op(op, x, y, dtype));
   } else if constexpr (std::is_floating_point_v<T>) {
     if (op == ScalarOp::Complex) return ScalarBits::of(std::complex<T>(x, y));

@@ -1,4 +1,5 @@
-// The meaning of every scalar operation, as a function on values.
+// The meaning of scalar operations as a function on values: of all that expand_operation() does not take
+// apart.
 #pragma once
 #include "flambeau/loop/scalar_bits.h"
 

@@ -3,62 +3,9 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <limits>
 
 namespace fl::loop {
 namespace {
-
-// Reflection for negative arguments, recurrence up to 10, then the asymptotic series (Abramowitz and
-// Stegun 6.3).
-double digamma(double x) {
-  if (x == 0) return std::copysign(std::numeric_limits<double>::infinity(), -x);
-  if (x < 0) {
-    if (x == std::trunc(x)) return std::numeric_limits<double>::quiet_NaN();
-    const double r = x - std::trunc(x);
-    return digamma(1 - x) - M_PI / std::tan(M_PI * r);
-  }
-  double result = 0;
-  while (x < 10) {
-    result -= 1 / x;
-    x += 1;
-  }
-  if (std::isinf(x)) return x;
-  const double z = 1 / (x * x);
-  double series = 8.33333333333333333333e-2;
-  series = series * z - 2.10927960927960927961e-2;
-  series = series * z + 7.57575757575757575758e-3;
-  series = series * z - 4.16666666666666666667e-3;
-  series = series * z + 3.96825396825396825397e-3;
-  series = series * z - 8.33333333333333333333e-3;
-  series = series * z + 8.33333333333333333333e-2;
-  return result + std::log(x) - 0.5 / x - z * series;
-}
-
-// A rational start value (Giles 2010 gives the same accuracy class) and Newton steps on erf.
-double erfinv(double y) {
-  if (!(std::abs(y) <= 1)) return std::numeric_limits<double>::quiet_NaN();
-  if (std::abs(y) == 1) return std::copysign(std::numeric_limits<double>::infinity(), y);
-  double x;
-  if (std::abs(y) <= 0.7) {
-    const double z = y * y;
-    const double p = ((-0.140543331 * z + 0.914624893) * z - 1.645349621) * z + 0.886226899;
-    const double q = (((0.012229801 * z - 0.329097515) * z + 1.442710462) * z - 2.118377725) * z + 1.0;
-    x = y * p / q;
-  } else {
-    const double z = std::sqrt(-std::log((1.0 - std::abs(y)) / 2.0));
-    const double p = ((1.641345311 * z + 3.429567803) * z - 1.624906493) * z - 1.970840454;
-    const double q = (1.637067800 * z + 3.543889200) * z + 1.0;
-    x = std::copysign(p / q, y);
-  }
-  for (int step = 0; step < 2; ++step) {
-    // 1 - erf loses everything near 1, so the difference is taken between complements there.
-    const double sign = std::copysign(1.0, y);
-    const double error =
-        std::abs(y) < 0.5 ? std::erf(x) - y : sign * ((1 - std::abs(y)) - std::erfc(std::abs(x)));
-    x -= error / (M_2_SQRTPI * std::exp(-x * x));
-  }
-  return x;
-}
 
 template <class T>
 T integer_power(T base, T exponent) {
@@ -105,8 +52,6 @@ T scalar(T a, [[maybe_unused]] T b) {
       FL_CASE(Atanh, std::atanh(a))
       FL_CASE(Erf, std::erf(a))
       FL_CASE(Erfc, std::erfc(a))
-      FL_CASE(Erfinv, erfinv(a))
-      FL_CASE(Digamma, digamma(a))
       FL_CASE(Rem, std::fmod(a, b))
       FL_CASE(Pow, std::pow(a, b))
       FL_CASE(Atan2, std::atan2(a, b))
@@ -130,12 +75,11 @@ void map(const void* a, const void* b, void* out, int64_t n) {
         scalar<op, T>(static_cast<const T*>(a)[k], b ? static_cast<const T*>(b)[k] : T{});
 }
 
-template <class T>
-LibraryFunction float_function(ScalarOp op) {
+LibraryFunction float64_function(ScalarOp op) {
   switch (op) {
 #define FL_CASE(name)  \
   case ScalarOp::name: \
-    return &map<ScalarOp::name, T>;
+    return &map<ScalarOp::name, double>;
     FL_CASE(Exp)
     FL_CASE(Exp2)
     FL_CASE(Expm1)
@@ -157,9 +101,7 @@ LibraryFunction float_function(ScalarOp op) {
     FL_CASE(Atanh)
     FL_CASE(Erf)
     FL_CASE(Erfc)
-    FL_CASE(Erfinv)
     FL_CASE(Lgamma)
-    FL_CASE(Digamma)
     FL_CASE(Rem)
     FL_CASE(Pow)
     FL_CASE(Atan2)
@@ -174,8 +116,7 @@ LibraryFunction float_function(ScalarOp op) {
 }  // namespace
 
 LibraryFunction library_function(ScalarOp op, DType dtype) {
-  if (dtype == DType::Float32) return float_function<float>(op);
-  if (dtype == DType::Float64) return float_function<double>(op);
+  if (dtype == DType::Float64) return float64_function(op);
   if (op != ScalarOp::Pow) return nullptr;
   switch (dtype) {
     case DType::UInt8:

@@ -1,5 +1,5 @@
-// Functions that are called, one lane at a time, instead of being emitted as instructions: libm's in float64,
-// exact remainders, integer powers.
+// Functions that are called, one lane at a time, instead of being emitted as instructions: libm's in float64
+// and integer powers.
 #pragma once
 #include <string>
 

@@ -149,7 +149,8 @@ TEST_F(Cache, TakesWritersAndReadersAtOnce) {
 TEST_F(Cache, KeepsOneKernelInMemory) {
   const loop::Kernel k = kernel(107);
   EXPECT_EQ(compile_kernel(k), compile_kernel(k));
-  const std::vector<loop::Kernel> several{kernel(108), kernel(109), kernel(108)};
+  std::vector<loop::Kernel> several{kernel(108), kernel(109), kernel(108)};
+  several[2].name = "another_name";
   const auto compiled = compile_kernels(several);
   EXPECT_EQ(compiled[0], compiled[2]);
   EXPECT_EQ(first(*compiled[0]), 108);

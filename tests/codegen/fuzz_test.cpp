@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <map>
+#include <optional>
 
 #include "compare.h"
 #include "flambeau/base/error.h"
@@ -43,8 +44,9 @@ class Fuzzer {
     for (size_t n = data_.size(); n < k.buffers.size(); ++n) data_.push_back({});
     for (size_t n = 0; n < k.buffers.size(); ++n)
       if (k.buffers[n].written)
-        data_[n] = Bytes(
-            static_cast<size_t>(elements_ * (inner_elements() + 1) * size_of(k.buffers[n].dtype)), 0x11);
+        data_[n] =
+            Bytes(static_cast<size_t>(elements_ * (2 * inner_elements() + 1) * size_of(k.buffers[n].dtype)),
+                  k.buffers[n].dtype == DType::Bool ? 1 : 0x11);
     return difference(k, data_, sizes_, params_);
   }
 
@@ -65,16 +67,23 @@ class Fuzzer {
   Expr flat(bool with_inner) {
     Expr at(0);
     for (const auto& r : outer_) at = at * r.size + r.variable;
-    return with_inner ? at * inner_size_ + inner_ : at;
+    if (!with_inner) return at;
+    if (second_inner_) at = at * 2 + *second_inner_;
+    return at * inner_size_ + inner_;
   }
   void add_input(DType d) {
     inputs_.push_back(b_.add_buffer("x" + std::to_string(inputs_.size()), d, false));
-    data_.push_back(sample_data(d, elements_ * (inner_elements() + 1) + 8, random_));
+    data_.push_back(sample_data(d, elements_ * (2 * inner_elements() + 1) + 8, random_));
   }
   // An index that stays inside of every input.
   Expr any_index(bool with_inner) {
     const Expr last = outer_.back().variable;
-    switch (below(7)) {
+    switch (below(8)) {
+      case 7:
+        for (const auto* values : {&point_values_, &visible_})
+          for (Val v : *values)
+            if (v.dtype == DType::Int64) return sym::mod(loop::Builder::symbol_of(v), Expr(5));
+        return last;
       case 0:
         return last;
       case 1:
@@ -93,7 +102,13 @@ class Fuzzer {
     point_values_.clear();
     if (with_inner) {
       inner_ = Expr::symbol("r" + std::to_string(stages_));
-      b_.begin_stage({{inner_, inner_size_}});
+      second_inner_.reset();
+      std::vector<loop::Range> inner{{inner_, inner_size_}};
+      if (below(4) == 0) {
+        second_inner_ = Expr::symbol("q" + std::to_string(stages_));
+        inner.insert(inner.begin(), {*second_inner_, Expr(2)});
+      }
+      b_.begin_stage(inner);
     } else {
       b_.begin_stage({});
     }
@@ -101,6 +116,10 @@ class Fuzzer {
     const int count = 3 + static_cast<int>(below(12));
     for (int n = 0; n < count; ++n) point_values_.push_back(instruction(with_inner));
     if (with_inner && below(4) > 0) reduce();
+    if (!checked_ && below(6) == 0) {
+      checked_ = true;
+      b_.check(of_dtype(DType::Bool), any_value_for_message(), "value {} is wrong");
+    }
     const int stores = 1 + static_cast<int>(below(2));
     for (int n = 0; n < stores; ++n) store(with_inner);
     if (!with_inner) visible_.insert(visible_.end(), point_values_.begin(), point_values_.end());
@@ -112,6 +131,11 @@ class Fuzzer {
     if (n == 0) return b_.constant(DType::Float32, 1.25);
     const size_t at = below(n);
     return at < point_values_.size() ? point_values_[at] : visible_[at - point_values_.size()];
+  }
+  Val any_value_for_message() {
+    for (int tries = 0; tries < 6; ++tries)
+      if (Val v = any_value(); !is_complex(v.dtype)) return v;
+    return b_.constant(DType::Int64, 7);
   }
   Val of_dtype(DType d) {
     for (int tries = 0; tries < 6; ++tries)
@@ -186,7 +210,7 @@ class Fuzzer {
     }
     std::vector<Val> operands{of_dtype(d)};
     if (loop::operand_count(op) == 2) operands.push_back(b_.index(inner_));
-    if (below(5) == 0) {
+    if (!second_inner_ && below(5) == 0) {
       for (Val v : b_.scan(op, operands)) point_values_.push_back(v);
     } else {
       for (Val v : b_.reduce(op, operands)) later_.push_back(v);
@@ -195,7 +219,14 @@ class Fuzzer {
   void store(bool with_inner) {
     const Val v = any_value();
     const int buffer = b_.add_buffer("y" + std::to_string(outputs_++), v.dtype, true);
-    b_.store(buffer, flat(with_inner), v, loop::StoreMode::Set, below(4) ? Val{} : of_dtype(DType::Bool));
+    using loop::StoreMode;
+    StoreMode mode = StoreMode::Set;
+    if (below(4) == 0)
+      mode = is_complex(v.dtype) ? pick({StoreMode::Add, StoreMode::Mul})
+                                 : pick({StoreMode::Add, StoreMode::Mul, StoreMode::Min, StoreMode::Max});
+    // Iterations may meet in one element only where the order of stores is part of the meaning.
+    const Expr at = mode != StoreMode::Set && below(3) == 0 ? any_index(with_inner) : flat(with_inner);
+    b_.store(buffer, at, v, mode, below(4) ? Val{} : of_dtype(DType::Bool));
   }
 
   std::mt19937_64 random_;
@@ -203,6 +234,8 @@ class Fuzzer {
   int rank_ = 1, stages_ = 0, outputs_ = 0;
   std::vector<loop::Range> outer_;
   Expr inner_, inner_size_;
+  std::optional<Expr> second_inner_;
+  bool checked_ = false;
   std::vector<int64_t> sizes_;
   int64_t elements_ = 1;
   std::vector<int> inputs_;

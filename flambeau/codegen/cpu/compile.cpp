@@ -122,10 +122,13 @@ MemoryCache& memory_cache() {
   return *cache;
 }
 
+// Kernels that differ in their names alone are one.
 Hash128 key_of(const loop::Kernel& k, const TargetOptions& options) {
+  const std::string text = k.str();
+  const std::string_view body = std::string_view(text).substr(text.find('('));
   const Machine& m = machine_for(options.isa);
   return hash128(fmt::format("{}|{}|{}|{}|{}|{}|{}", kCodeVersion, engine_version(), m.triple, m.cpu,
-                             m.features, options.parallel, k.str()));
+                             m.features, options.parallel, body));
 }
 
 }  // namespace

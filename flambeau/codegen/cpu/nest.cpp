@@ -327,11 +327,12 @@ class LoopNest {
   void check(const loop::Assert& a, int number_of_check, int part) {
     Value* failing = body_->failing_lanes(a);
     const int count = body_->lane_count();
+    // Outside of the branch: a repeated scalar is kept for others to use.
+    const Lanes v = body_->widened(body_->value(a.value), count);
     BasicBlock *cold = block("failed"), *after = block("checked");
     b_.CreateCondBr(count > 1 ? b_.CreateOrReduce(failing) : failing, cold, after);
     b_.SetInsertPoint(cold);
     const DType d = k_.insts[a.value].dtype;
-    const Lanes v = body_->widened(body_->value(a.value), count);
     auto* flags = LaneOps::with_count(b_.getInt8Ty(), count);
     auto* type = LaneOps::with_count(body_->memory_type(d), count);
     Value *flag_slot = body_->stack_slot(flags, "flags"), *value_slot = body_->stack_slot(type, "values");

@@ -2,6 +2,7 @@
 #include "flambeau/library/matmul.h"
 
 #include "flambeau/runtime/call_arguments.h"
+#include "flambeau/runtime/direct_convolution.h"
 #include "flambeau/runtime/staging.h"
 
 namespace fl::runtime {
@@ -16,8 +17,7 @@ library::ScalarKind scalar_kind(DType dtype) {
     case DType::Float16:
       return library::ScalarKind::F16;
     default:
-      FL_RAISE(NotImplementedError, "the library multiplies float32, bfloat16 and float16 matrices, got {}",
-               name(dtype));
+      FL_RAISE(InternalError, "the library multiplies no matrices of {}", name(dtype));
   }
 }
 
@@ -79,6 +79,40 @@ struct Product {
   }
 };
 
+/// By definition, for dtypes that the library lacks and where there is no library: a convolution of images
+/// of one point, with rows as the batch and k channels.
+struct DirectProduct {
+  int64_t batch, element_size;
+  std::array<int64_t, 3> batch_strides;  // of a, b, c
+  DirectConvolution matrix;
+
+  DirectProduct(const OperandLayout& a, const OperandLayout& b, const OperandLayout& c)
+      : batch(a.sizes.size() == 3 ? a.sizes[0] : 1),
+        element_size(size_of(c.dtype)),
+        batch_strides{matrix_strides(a).batch[1], matrix_strides(b).batch[1], matrix_strides(c).batch[1]},
+        matrix(as_convolution(a, b, c), c.dtype, 0) {}
+
+  static library::ConvolutionDesc as_convolution(const OperandLayout& a, const OperandLayout& b,
+                                                 const OperandLayout& c) {
+    const library::MatrixStrides x = matrix_strides(a), y = matrix_strides(b), z = matrix_strides(c);
+    library::ConvolutionDesc d;
+    d.spatial = 1;
+    d.batch = a.sizes[a.sizes.size() - 2];
+    d.in_channels = a.sizes.back();
+    d.out_channels = b.sizes.back();
+    d.input_strides = {x.row, x.column};
+    d.weight_strides = {y.column, y.row};
+    d.output_strides = {z.row, z.column};
+    return d;
+  }
+  void run(const void* a, const void* b, void* c) const {
+    for (int64_t i = 0; i < batch; ++i) matrix.run({at(a, 0, i), at(b, 1, i), nullptr, at(c, 2, i)});
+  }
+  const char* at(const void* data, int operand, int64_t i) const {
+    return static_cast<const char*>(data) + i * batch_strides[operand] * element_size;
+  }
+};
+
 void check_shapes(const CallArguments& call, const OperandLayout& a, const OperandLayout& b,
                   const OperandLayout& c) {
   const size_t rank = a.sizes.size();
@@ -101,17 +135,21 @@ PreparedCall prepare_matmul(const CallArguments& call) {
   const int left = call.required_operand("self"), right = call.required_operand("mat2");
   const OperandLayout &a = call.operands[left], &b = call.operands[right], &c = call.result(0);
   check_shapes(call, a, b, c);
-  scalar_kind(c.dtype);  // raises on a dtype that no attempt takes
-  for (const Copies copies : {Copies::None, Copies::OddLayouts, Copies::All, Copies::AllAsFloat32}) {
-    if (copies == Copies::AllAsFloat32 && c.dtype == DType::Float32) continue;
-    auto product = std::make_shared<const Product>(a, b, c, copies);
-    if (!product->plan) continue;
-    return [product, left, right](void* const* operands, void* const* results) {
-      product->run(operands[left], operands[right], results[0]);
-    };
-  }
-  FL_RAISE(NotImplementedError, "{}: the library has no kernel for {} matrices [{}] by [{}]", call.op.name(),
-           name(a.dtype), fmt::join(a.sizes, ", "), fmt::join(b.sizes, ", "));
+  const bool half = c.dtype == DType::BFloat16 || c.dtype == DType::Float16;
+  if (half || c.dtype == DType::Float32)
+    for (const Copies copies : {Copies::None, Copies::OddLayouts, Copies::All, Copies::AllAsFloat32}) {
+      if (copies == Copies::AllAsFloat32 && !half) continue;
+      auto product = std::make_shared<const Product>(a, b, c, copies);
+      if (!product->plan) continue;
+      return [product, left, right](void* const* operands, void* const* results) {
+        product->run(operands[left], operands[right], results[0]);
+      };
+    }
+  FL_CHECK(c.dtype != DType::Bool, NotImplementedError, "{} of bool matrices", call.op.name());
+  auto direct = std::make_shared<const DirectProduct>(a, b, c);
+  return [direct, left, right](void* const* operands, void* const* results) {
+    direct->run(operands[left], operands[right], results[0]);
+  };
 }
 
 }  // namespace fl::runtime

@@ -117,10 +117,17 @@ TEST_F(RuntimeMatmul, PreparedCallsRunInParallelRegions) {
   for (const Operand& c : made) EXPECT_EQ(c.bytes(), expected.bytes());
 }
 
+TEST(RuntimeDirectMatmul, OtherDtypesByDefinition) {
+  for (const DType dtype : {DType::Float64, DType::Int32, DType::UInt8, DType::Int64}) {
+    EXPECT_FALSE(library_takes(LibraryCall::Matmul, dtype));
+    expect_product({dtype, {7, 5}, {2, 20}}, {dtype, {5, 3}}, {dtype, {7, 3}, {1, 7}});
+    expect_product({dtype, {3, 4, 6}}, {dtype, {3, 6, 5}, {0, 1, 6}}, {dtype, {3, 4, 5}});
+    expect_product({dtype, {2, 3, 0}}, {dtype, {2, 0, 5}}, {dtype, {2, 3, 5}});
+    expect_product({dtype, {0, 3}}, {dtype, {3, 5}}, {dtype, {0, 5}});
+  }
+}
+
 TEST_F(RuntimeMatmul, Refusals) {
-  Operand a(DType::Float64, {2, 3}), b(DType::Float64, {3, 2}), c(DType::Float64, {2, 2});
-  EXPECT_FALSE(library_takes(LibraryCall::Matmul, DType::Float64));
-  EXPECT_THROW(test::run(product_operator(2), {kLeft, kRight}, {&a, &b}, {&c}), NotImplementedError);
   Operand d(DType::Float32, {2, 3}), e(DType::Float32, {4, 2}), f(DType::Float32, {2, 2});
   EXPECT_THROW(test::run(product_operator(2), {kLeft, kRight}, {&d, &e}, {&f}), RuntimeError);
 }

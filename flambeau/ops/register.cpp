@@ -16,13 +16,18 @@ namespace fl {
   X(factory)              \
   X(random)               \
   X(distribution)         \
+  X(reduce)               \
+  X(matmul)               \
   X(arithmetic)           \
   X(predicates)           \
   X(activation)           \
   X(shrink)               \
   X(view_composites)      \
   X(split)                \
-  X(rearrange)
+  X(rearrange)            \
+  X(statistics)           \
+  X(norm_of_elements)     \
+  X(softmax)
 
 #define FL_DECLARE(name) void define_##name(OpTable& t);
 FL_DEFINITIONS(FL_DECLARE)

@@ -27,7 +27,16 @@ namespace fl {
   X(rearrange)            \
   X(statistics)           \
   X(norm_of_elements)     \
-  X(softmax)
+  X(softmax)              \
+  X(scan)                 \
+  X(index)                \
+  X(convolution)          \
+  X(linear)               \
+  X(indexing)             \
+  X(class_loss)           \
+  X(loss)                 \
+  X(norm)                 \
+  X(channel_norm)
 
 #define FL_DECLARE(name) void define_##name(OpTable& t);
 FL_DEFINITIONS(FL_DECLARE)

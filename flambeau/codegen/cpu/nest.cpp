@@ -31,7 +31,7 @@ int64_t widest_value(const Kernel& k) {
 
 // Bodies of more operations than this are written once, for whole vectors and the rest alike, where masks are
 // cheap: compile time counts too.
-constexpr int64_t kLongBody = 24;
+constexpr int64_t kLongBody = 32;
 
 class LoopNest {
  public:

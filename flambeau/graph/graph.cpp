@@ -140,6 +140,7 @@ void Graph::set_args(int32_t id, std::vector<Value> args) {
   FL_ASSERT(n.op && args.size() == n.args.size());
   remove_users(n);
   n.args = std::move(args);
+  n.checked = false;
   add_users(n);
 }
 

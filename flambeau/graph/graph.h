@@ -50,6 +50,7 @@ struct Node {
   InputKind kind = InputKind::Input;
   sym::Expr symbol;  ///< of an input of kind Size or Random
   Recompute recompute = Recompute::Automatic;
+  mutable bool checked = false;  ///< its specs were verified for its arguments
 
   bool is_input() const { return op == nullptr; }
   bool is_number() const { return is_input() && (kind == InputKind::Size || kind == InputKind::Random); }
@@ -191,6 +192,8 @@ Graph parse_graph(std::string_view text);
 /// Raises InternalError that names the node: a use before its definition, an argument that does not fit the
 /// schema, or specs that differ from those that the operator's rule gives.
 void verify(const Graph& g);
+/// The same, with the rules asked only for calls that are new or have new arguments since the last time.
+void verify_changes(const Graph& g);
 
 /// Values of the symbols of the inputs, from what the caller passed (a tensor for each tensor input, Int for
 /// each number; None leaves it open). Tangents may be left out. Raises RuntimeError where a size differs from

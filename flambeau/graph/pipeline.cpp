@@ -49,7 +49,7 @@ std::vector<PassReport> run_passes(Graph& g, std::span<const Pass> passes, std::
           std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
       if (dumping && to_text(g) != before) dump(g, stage, fmt::format("after {}", pass.name));
       try {
-        if (verifying) verify(g);
+        if (verifying) verify_changes(g);
       } catch (const InternalError& e) {
         throw InternalError(
             fmt::format("{}: the graph is wrong after the pass {}: {}", stage, pass.name, e.what()));

@@ -113,12 +113,18 @@ bool same_spec(const Graph& g, const TensorSpec& a, const TensorSpec& b) {
 }
 
 void verify(const Graph& g) {
+  for (const Node& n : g.calls()) n.checked = false;
+  verify_changes(g);
+}
+
+void verify_changes(const Graph& g) {
   std::vector<char> defined(static_cast<size_t>(g.id_limit()), 0);
   for (int32_t id : g.inputs()) defined[id] = 1;
   sym::ShapeEnv::Scope scope(g.shape_env ? g.shape_env.get() : sym::ShapeEnv::active());
   for (const Node& n : g.calls()) {
     verify_args(g, n, defined);
-    verify_specs(g, n);
+    if (!n.checked) verify_specs(g, n);
+    n.checked = true;
     defined[n.id] = 1;
   }
   for (const Value& o : g.outputs()) {

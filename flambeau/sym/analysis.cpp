@@ -3,6 +3,7 @@
 
 #include "flambeau/base/error.h"
 #include "flambeau/sym/expr.h"
+#include "flambeau/sym/memo.h"
 
 namespace fl::sym {
 namespace {
@@ -232,7 +233,8 @@ std::optional<Expr> exact_divide(const Expr& e, const Expr& divisor) {
 
 bool known_nonnegative(const Expr& e, Ranges ranges) { return nonnegative(e, ranges, 0); }
 
-std::optional<bool> decide(Relation r, const Expr& lhs, const Expr& rhs, Ranges ranges) {
+namespace {
+std::optional<bool> decide_anew(Relation r, const Expr& lhs, const Expr& rhs, Ranges ranges) {
   const Expr d = rhs - lhs;
   switch (r) {
     case Relation::Eq:
@@ -252,6 +254,15 @@ std::optional<bool> decide(Relation r, const Expr& lhs, const Expr& rhs, Ranges 
       if (known_nonnegative(-d - 1, ranges)) return false;
       return std::nullopt;
   }
+}
+}  // namespace
+
+std::optional<bool> decide(Relation r, const Expr& lhs, const Expr& rhs, Ranges ranges) {
+  if (lhs == rhs) return r == Relation::Eq || r == Relation::Le;
+  if (!ranges.empty()) return decide_anew(r, lhs, rhs, ranges);
+  // Shape rules ask the same few questions over and over.
+  thread_local detail::PairMemo<std::optional<bool>> memo[4];
+  return memo[static_cast<int>(r)].get(lhs, rhs, [&] { return decide_anew(r, lhs, rhs, {}); });
 }
 
 }  // namespace fl::sym

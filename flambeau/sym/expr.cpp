@@ -8,6 +8,7 @@
 
 #include "flambeau/base/error.h"
 #include "flambeau/base/hash.h"
+#include "flambeau/sym/memo.h"
 
 namespace fl::sym {
 namespace {
@@ -225,22 +226,27 @@ int Expr::compare(const Expr& a, const Expr& b) {
   return x.size() < y.size() ? -1 : 1;
 }
 
+namespace {
+Expr sum_of(const Expr& a, const Expr& b) {
+  auto t = terms_of(a);
+  for (Term& u : terms_of(b)) t.push_back(std::move(u));
+  return from_terms(std::move(t));
+}
+}  // namespace
+
 Expr operator+(const Expr& a, const Expr& b) {
   if (a.is_const() && b.is_const()) return Expr(checked_add(a.value(), b.value()));
   if (a.is_const(0)) return b;
   if (b.is_const(0)) return a;
-  auto t = terms_of(a);
-  for (Term& u : terms_of(b)) t.push_back(std::move(u));
-  return from_terms(std::move(t));
+  thread_local detail::PairMemo<Expr> memo;
+  return memo.get(a, b, [&] { return sum_of(a, b); });
 }
 
 Expr Expr::operator-() const { return *this * Expr(-1); }
 Expr operator-(const Expr& a, const Expr& b) { return a + (-b); }
 
-Expr operator*(const Expr& a, const Expr& b) {
-  if (a.is_const() && b.is_const()) return Expr(checked_mul(a.value(), b.value()));
-  if (a.is_const(1)) return b;
-  if (b.is_const(1)) return a;
+namespace {
+Expr product_of(const Expr& a, const Expr& b) {
   std::vector<Term> out;
   const auto right = terms_of(b);
   for (const Term& x : terms_of(a))
@@ -252,6 +258,15 @@ Expr operator*(const Expr& a, const Expr& b) {
       out.push_back(std::move(t));
     }
   return from_terms(std::move(out));
+}
+}  // namespace
+
+Expr operator*(const Expr& a, const Expr& b) {
+  if (a.is_const() && b.is_const()) return Expr(checked_mul(a.value(), b.value()));
+  if (a.is_const(1)) return b;
+  if (b.is_const(1)) return a;
+  thread_local detail::PairMemo<Expr> memo;
+  return memo.get(a, b, [&] { return product_of(a, b); });
 }
 
 Expr floordiv(const Expr& a, const Expr& b, Ranges ranges) {
@@ -309,7 +324,13 @@ Expr extremum(Kind kind, const Expr& a, const Expr& b) {
 }
 }  // namespace
 
-Expr min(const Expr& a, const Expr& b) { return extremum(Kind::Min, a, b); }
-Expr max(const Expr& a, const Expr& b) { return extremum(Kind::Max, a, b); }
+Expr min(const Expr& a, const Expr& b) {
+  thread_local detail::PairMemo<Expr> memo;
+  return memo.get(a, b, [&] { return extremum(Kind::Min, a, b); });
+}
+Expr max(const Expr& a, const Expr& b) {
+  thread_local detail::PairMemo<Expr> memo;
+  return memo.get(a, b, [&] { return extremum(Kind::Max, a, b); });
+}
 
 }  // namespace fl::sym

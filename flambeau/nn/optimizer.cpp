@@ -147,18 +147,45 @@ void Optimizer::load_state_dict(const NamedTensors& given) {
              name, to_string(wanted), to_string(t.sizes()));
   }
   NoGradGuard no_grad;
-  std::vector<std::pair<double, Tensor>> counters;  // equal counts share a counter again
+  std::map<size_t, double> counts;
   for (const auto& [name, t] : given) {
-    Tensor& mine = slot(name);
     if (name.ends_with(".step")) {
-      const double count = t.item().to_double();
-      auto known = std::ranges::find(counters, count, &std::pair<double, Tensor>::first);
-      if (known == counters.end()) known = counters.insert(known, {count, number(count)});
-      mine = known->second;
-    } else {
-      if (!mine.defined()) mine = zeros_as(parameters_[std::stoul(name)].parameter.spec());
-      copy.in_place(mine, t);
+      counts[std::stoul(name)] = t.item().to_double();
+      continue;
     }
+    Tensor& mine = slot(name);
+    if (!mine.defined()) mine = zeros_as(parameters_[std::stoul(name)].parameter.spec());
+    copy.in_place(mine, t);
+  }
+  load_counts(counts);
+}
+
+/// A counter whose sharers all get one number is written to, so that captured steps see it; the others are
+/// replaced, equal numbers by one tensor.
+void Optimizer::load_counts(const std::map<size_t, double>& counts) {
+  struct Loaded {
+    Tensor before, after;
+    double count;
+  };
+  Tensors before;
+  for (const ParameterState& p : parameters_) before.push_back(p.steps);
+  const auto agrees = [&](const Tensor& counter, double count) {
+    for (size_t i = 0; i < before.size(); ++i) {
+      const auto found = counts.find(i);
+      if (before[i].is_same(counter) && (found == counts.end() || found->second != count)) return false;
+    }
+    return true;
+  };
+  std::vector<Loaded> loaded;
+  for (const auto& [i, count] : counts) {
+    auto known = std::ranges::find_if(
+        loaded, [&](const Loaded& l) { return l.before.is_same(before[i]) && l.count == count; });
+    if (known == loaded.end()) {
+      const bool keep = before[i].defined() && agrees(before[i], count);
+      known = loaded.insert(known, {before[i], keep ? before[i] : number(count), count});
+      *known->after.data_as<double>() = count;
+    }
+    parameters_[i].steps = known->after;
   }
 }
 

@@ -1,5 +1,6 @@
 // Optimizer: changes parameters by their gradients.
 #pragma once
+#include <map>
 #include <string>
 #include <vector>
 
@@ -64,6 +65,7 @@ class Optimizer {
     Tensors tensors;  ///< one for each name; undefined until needed
   };
   void count_step(const std::vector<Update>& updates);
+  void load_counts(const std::map<size_t, double>& counts);
   Tensor& slot(const std::string& name);
 
   std::vector<std::string> state_names_;

@@ -2,12 +2,12 @@
 
 #include <cmath>
 
-#include "../autograd/reference_backend.h"
+#include "flambeau/op/op.h"
 
 namespace fl::testing {
 
 NnTest::NnTest() {
-  set_up();
+  op_table();  // starts the backend
   manual_seed(0);
 }
 

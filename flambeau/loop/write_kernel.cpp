@@ -66,6 +66,8 @@ class KernelWriter {
   WrittenKernel run() {
     outer_ = group_ranges('p', group_.outer);
     inner_ = group_ranges('q', group_.inner);
+    // A reduction of sizes that are all 1 keeps a loop.
+    if (inner_.empty() && !group_.inner.empty()) inner_ = {{loop_variable('q', 0), Expr(1)}};
     builder_.set_outer(outer_);
     auto levels = group_levels(g_, group_);
     FL_ASSERT(levels.has_value(), "the group of {} cannot run as one kernel", kernel_name(g_, group_));

@@ -32,8 +32,11 @@ std::vector<Sample> make_binary(SampleMaker& m, const Samples& o) {
   const int number = static_cast<int>(middle) == 0 ? 1 : static_cast<int>(middle);
   add("int", make({2, 3}), Value(number));
   if (m.dtype() != DType::Bool) add("int first", Value(number), make({2, 3}));
-  if (is_floating(m.dtype())) {
+  if (is_floating(m.dtype()) || (o.dtypes.contains(DType::Float32) && !is_complex(m.dtype()))) {
     add("float", make({2, 3}), Value(middle + 0.5 * (o.high - middle)));
+    add("0-dim and float", make({}), Value(middle + 0.25 * (o.high - middle)));
+  }
+  if (is_floating(m.dtype())) {
     add("float64 0-dim", make({5}), m.make({}, DType::Float64, o.low, o.high));
   }
   out.push_back({{make({2, 3}), make({2, 4})},

@@ -50,7 +50,7 @@ TEST_F(Random, HalvesStayBelowOne) {
 
 TEST_F(Random, Moments) {
   manual_seed(1);
-  const IntList size{100, 100};
+  const Sizes size{100, 100};
   EXPECT_NEAR(mean(rand(size)), 0.5, 0.02);
   const Tensor n = randn(size);
   EXPECT_NEAR(mean(n), 0, 0.04);

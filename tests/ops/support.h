@@ -17,6 +17,7 @@ struct Way {
   bool (*applies)(const OpInfo&);
   std::vector<Value> (*run)(const OpInfo&, std::vector<Value> args);
   double tolerance = 0;  ///< relative; 0: to the bit
+  DTypeSet dtypes = dtypes::all;
 };
 const std::vector<Way>& ways();
 
@@ -26,11 +27,14 @@ std::vector<const OpInfo*> defined_operators();
 std::string test_name(const OpInfo& op);
 
 using SampleFn = std::function<void(const Sample&, DType)>;
-/// The samples of every dtype of an operator, without (with) those that raise.
-void each_sample(const OpInfo& op, const SampleFn& f);
+/// One dtype of each kind, for tests in which more add nothing.
+inline constexpr DTypeSet kFewDTypes{DType::Bool,     DType::UInt8,   DType::Int32,
+                                     DType::BFloat16, DType::Float32, DType::Complex64};
+/// The samples of an operator in these dtypes, without (with) those that raise.
+void each_sample(const OpInfo& op, const SampleFn& f, DTypeSet dtypes = dtypes::all);
 void each_error_sample(const OpInfo& op, const SampleFn& f);
 
-/// Autograd on, and the backend that tests are about installed.
+/// The table made, and with it autograd and the backend that tests are about.
 void use_tested_backend();
 
 /// A test for every operator.

@@ -20,7 +20,7 @@ TEST_P(Values, EveryWayAgrees) {
     ASSERT_EQ(error_of([&] { expected = results_of(op, s, ways()[0]); }), "");
     for (size_t w = 1; w < ways().size(); ++w) {
       const Way& way = ways()[w];
-      if (!way.applies(op)) continue;
+      if (!way.applies(op) || !way.dtypes.contains(dtype)) continue;
       std::vector<Value> got;
       ASSERT_EQ(error_of([&] { got = results_of(op, s, way); }), "") << way.name;
       // A view computed as a value has a layout of its own.
@@ -32,38 +32,49 @@ TEST_P(Values, EveryWayAgrees) {
 
 TEST_P(Values, ShapesAreAsInferred) {
   const OpInfo& op = *GetParam();
-  each_sample(op, [&](const Sample& s, DType dtype) {
-    SCOPED_TRACE(describe(op, s, dtype));
-    std::vector<Value> args = copied(s.args), made;
-    ASSERT_EQ(error_of([&] { made = call(op, args); }), "");
-    std::vector<TensorSpec> specs;
-    if (op.is(Tag::DataDependent)) return;
-    ASSERT_EQ(error_of([&] { specs = infer_outputs(op, args.data()); }), "");
-    size_t next = 0;
-    const auto check = [&](const Tensor& t) {
-      ASSERT_LT(next, specs.size());
-      const TensorSpec& spec = specs[next++];
-      EXPECT_EQ(t.dtype(), spec.dtype);
-      EXPECT_EQ(to_string(t.sizes()), to_string(spec.sizes));
-      EXPECT_EQ(to_string(t.strides()), to_string(spec.strides));
-    };
-    for (const Value& v : made) {
-      if (v.is_tensor()) check(v.tensor());
-      if (v.tag() == Value::Tag::TensorList)
-        for (const Tensor& t : v.tensors()) check(t);
-    }
-  });
+  each_sample(
+      op,
+      [&](const Sample& s, DType dtype) {
+        SCOPED_TRACE(describe(op, s, dtype));
+        std::vector<Value> args = copied(s.args), made;
+        ASSERT_EQ(error_of([&] { made = call(op, args); }), "");
+        std::vector<TensorSpec> specs;
+        if (op.is(Tag::DataDependent)) return;
+        ASSERT_EQ(error_of([&] { specs = infer_outputs(op, args.data()); }), "");
+        size_t next = 0;
+        const auto check = [&](const Tensor& t) {
+          ASSERT_LT(next, specs.size());
+          const TensorSpec& spec = specs[next++];
+          EXPECT_EQ(t.dtype(), spec.dtype);
+          EXPECT_EQ(to_string(t.sizes()), to_string(spec.sizes));
+          // What a dimension of one element has for a stride means nothing.
+          for (int d = 0; t.numel() > SymInt(0) && d < t.dim(); ++d) {
+            if (t.sizes()[d] == SymInt(1)) continue;
+            EXPECT_EQ(t.strides()[d], spec.strides[d])
+                << to_string(t.strides()) << " and " << to_string(spec.strides);
+          }
+        };
+        for (const Value& v : made) {
+          if (v.is_tensor()) check(v.tensor());
+          if (v.tag() == Value::Tag::TensorList)
+            for (const Tensor& t : v.tensors()) check(t);
+        }
+      },
+      kFewDTypes);
 }
 
 TEST_P(Values, ArgumentsStayAsTheyWere) {
   const OpInfo& op = *GetParam();
   if (op.mutates()) GTEST_SKIP();
-  each_sample(op, [&](const Sample& s, DType dtype) {
-    SCOPED_TRACE(describe(op, s, dtype));
-    const std::vector<Value> args = copied(s.args);
-    call(op, args);
-    EXPECT_EQ(difference(args, s.args).value_or(""), "");
-  });
+  each_sample(
+      op,
+      [&](const Sample& s, DType dtype) {
+        SCOPED_TRACE(describe(op, s, dtype));
+        const std::vector<Value> args = copied(s.args);
+        call(op, args);
+        EXPECT_EQ(difference(args, s.args).value_or(""), "");
+      },
+      kFewDTypes);
 }
 
 TEST_P(Values, ErrorsAreRaised) {

@@ -162,6 +162,8 @@ void define_division(OpTable& t) {
                   .samples = away_from_zero});
 }
 
+/// Numbers are also checked in pow: eager calls of a kind share one shape rule's answer, whatever their
+/// numbers.
 InferResult power_rule(const InferCtx& c, int p) {
   InferResult r = rule::real(static_cast<Promote>(p)).function(c, p);
   FL_CHECK(r[0].dtype != DType::Bool, NotImplementedError, "\"pow\" not implemented for bool tensors");
@@ -274,7 +276,8 @@ Tensors x_log1p_y_gradient(GradCtx& c, const Tensor& g) {
 }
 
 InferResult heaviside_rule(const InferCtx& c, int p) {
-  FL_CHECK(!(c.is_tensor(0) && c.is_tensor(1)) || c.spec(0).dtype == c.spec(1).dtype, RuntimeError,
+  const bool both = c.is_tensor(0) && c.is_tensor(1) && c.spec(0).dim() > 0 && c.spec(1).dim() > 0;
+  FL_CHECK(!both || c.spec(0).dtype == c.spec(1).dtype, RuntimeError,
            "heaviside is not yet implemented for tensors with different dtypes: got {} and {}",
            name(c.spec(0).dtype), name(c.spec(1).dtype));
   return rule::real().function(c, p);

@@ -81,6 +81,8 @@ void define_power(OpTable& t) {
            [](Tensor self, Tensor exponent) {
              const auto number = number_of(exponent);
              if (number && !self.impl()->wrapped_number) {
+               FL_CHECK(!is_integral(self.dtype()) || !number->is_integral() || number->to_int() >= 0,
+                        RuntimeError, "Integers to negative integer powers are not allowed.");
                if (auto simple = simple_power(self, *number)) return *simple;
              }
              return _pow(unwrapped(self), unwrapped(exponent));

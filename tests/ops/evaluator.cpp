@@ -1,8 +1,11 @@
 #include "evaluator.h"
 
+#include "flambeau/loop/expansion.h"
+
 namespace fl::testing {
 
 Val Evaluator::emit(ScalarOp op, DType dtype, Val a, Val b, Val c) {
+  if (const auto expanded = loop::expand_operation(*this, op, a, b)) return *expanded;
   // Copies: push() may move the values.
   const auto get = [&](Val v) { return v.id < 0 ? ScalarBits() : values_[v.id]; };
   const ScalarBits x = get(a), y = get(b), z = get(c);

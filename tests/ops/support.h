@@ -16,7 +16,7 @@ struct Way {
   std::string name;
   bool (*applies)(const OpInfo&);
   std::vector<Value> (*run)(const OpInfo&, std::vector<Value> args);
-  double tolerance = 0;  ///< relative; 0: to the bit
+  double ulps = 0;  ///< of difference that are right; 0: to the bit
   DTypeSet dtypes = dtypes::all;
 };
 const std::vector<Way>& ways();

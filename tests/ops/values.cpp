@@ -12,9 +12,25 @@ std::complex<double> number(const ScalarBits& b, DType d) {
   return converted(b, d, DType::Complex128).get<std::complex<double>>();
 }
 
-bool close(double a, double b, const Tolerance& t) {
+/// The distance from 1 to the next number of a floating dtype; 0 for others.
+double epsilon(DType d) {
+  switch (real_dtype(d)) {
+    case DType::Float16:
+      return 0x1p-10;
+    case DType::BFloat16:
+      return 0x1p-7;
+    case DType::Float32:
+      return 0x1p-23;
+    case DType::Float64:
+      return 0x1p-52;
+    default:
+      return 0;
+  }
+}
+
+bool close(double a, double b, double unit) {
   if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
-  return a == b || std::abs(a - b) <= t.absolute + t.relative * std::abs(b);
+  return a == b || std::abs(a - b) <= unit * (1 + std::abs(b));
 }
 
 std::optional<std::string> tensor_difference(const Tensor& a, const Tensor& b, const Tolerance& t) {
@@ -30,8 +46,9 @@ std::optional<std::string> tensor_difference(const Tensor& a, const Tensor& b, c
     }
   }
   const auto x = elements(a), y = elements(b);
+  const double unit = t.ulps * epsilon(a.dtype());
   for (size_t k = 0; k < x.size(); ++k) {
-    if (!close(x[k].real(), y[k].real(), t) || !close(x[k].imag(), y[k].imag(), t))
+    if (!close(x[k].real(), y[k].real(), unit) || !close(x[k].imag(), y[k].imag(), unit))
       return fmt::format("element {} of sizes {} {}: {}{:+}i and {}{:+}i", k, to_string(a.sizes()),
                          name(a.dtype()), x[k].real(), x[k].imag(), y[k].real(), y[k].imag());
   }

@@ -8,8 +8,10 @@
 namespace fl::testing {
 
 struct Tolerance {
-  double relative = 0, absolute = 0;  ///< 0: equal bits, but any nan equals any other and -0 equals 0
-  bool layout = true;                 ///< strides too
+  /// Of floating results: |a - b| <= ulps * (1 + |b|) * the dtype's distance from 1 to the next number. 0:
+  /// equal bits, but any nan equals any other and -0 equals 0.
+  double ulps = 0;
+  bool layout = true;  ///< strides too
 };
 
 /// Nothing if the results are equal, else what differs first.

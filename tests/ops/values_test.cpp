@@ -24,7 +24,7 @@ TEST_P(Values, EveryWayAgrees) {
       std::vector<Value> got;
       ASSERT_EQ(error_of([&] { got = results_of(op, s, way); }), "") << way.name;
       // A view computed as a value has a layout of its own.
-      const Tolerance t{way.tolerance, way.tolerance, !op.is_view()};
+      const Tolerance t{way.ulps, !op.is_view()};
       EXPECT_EQ(difference(got, expected, t).value_or(""), "") << way.name << " against " << ways()[0].name;
     }
   });

@@ -143,37 +143,25 @@ bool has_scan(const Kernel& k) {
 
 }  // namespace
 
-void arrange_loops(Kernel& k, const Hint& hint) {
-  std::vector<Range> inner;
-  for (const Stage& s : k.stages)
-    if (!s.inner.empty()) inner = s.inner;
-  const bool reduces = !inner.empty();
+void arrange_loops(Kernel& k, bool columns, const Hint& hint) {
+  const bool reduces =
+      std::any_of(k.stages.begin(), k.stages.end(), [](const Stage& s) { return !s.inner.empty(); });
   sort_loops(k, k.outer, hint, [](const MemoryIndex& m) { return m.store ? 1000 : 1; });
-  if (reduces && !has_scan(k))
-    sort_loops(k, inner, hint, [](const MemoryIndex& m) { return m.inside && !m.store ? 1 : 0; });
-
-  bool outer_vector = !k.outer.empty();
-  if (reduces && !has_scan(k)) {
-    // The variable with the most contiguous accesses carries the lanes.
+  if (reduces && columns) {
+    // The outer variable with the most contiguous accesses carries the lanes.
     auto best = k.outer.end();
-    int along_outer = 0;
+    int most = 0;
     for (auto it = k.outer.begin(); it != k.outer.end(); ++it)
-      if (const int n = contiguous_accesses(k, it->variable, true); n > along_outer) {
-        along_outer = n;
+      if (const int n = contiguous_accesses(k, it->variable, true); n >= std::max(most, 1)) {
+        most = n;
         best = it;
       }
-    const int along_inner = contiguous_accesses(k, inner.back().variable, true);
-    const bool short_inner = hint(inner.back().size) < 16;
-    outer_vector = best != k.outer.end() && (along_outer > along_inner || (short_inner && along_outer > 0));
-    if (outer_vector && best + 1 != k.outer.end()) std::rotate(best, best + 1, k.outer.end());
+    if (best != k.outer.end()) std::rotate(best, best + 1, k.outer.end());
   }
   join_loops(k, k.outer);
-  if (reduces && !has_scan(k)) join_loops(k, inner);
-  for (Stage& s : k.stages)
-    if (!s.inner.empty()) s.inner = inner;
   if (has_scan(k)) {
     k.vector = VectorAxis::None;
-  } else if (reduces && !outer_vector) {
+  } else if (reduces && !columns) {
     k.vector = VectorAxis::Inner;
   } else {
     k.vector = !k.outer.empty() && lanes_are_apart(k, k.outer.back().variable) ? VectorAxis::Outer

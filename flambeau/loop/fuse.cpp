@@ -37,28 +37,6 @@ bool has_data(const Expr& e) {
 
 }  // namespace
 
-bool reduces_columns(const LoopNode& n) {
-  if (n.reduce.empty() || n.sizes.empty()) return false;
-  int along_inner = 0, along_outer = 0;
-  auto last = [](char letter, const std::vector<Expr>& sizes) {
-    for (size_t k = sizes.size(); k-- > 0;)
-      if (!sizes[k].is_const(1)) return loop_variable(letter, static_cast<int>(k));
-    return Expr(0);
-  };
-  const Expr p = last('i', n.sizes), q = last('r', n.reduce);
-  if (!p.is_symbol()) return false;
-  for (const Access& a : n.reads) {
-    bool reduced = false;
-    for (size_t k = 0; k < n.reduce.size(); ++k)
-      reduced = reduced || sym::depends_on(a.index, loop_variable('r', static_cast<int>(k)));
-    if (!reduced) continue;
-    if (q.is_symbol())
-      if (auto c = sym::affine_in(a.index, q); c && c->first.is_const(1)) ++along_inner;
-    if (auto c = sym::affine_in(a.index, p); c && c->first.is_const(1)) ++along_outer;
-  }
-  return along_outer > along_inner;
-}
-
 std::optional<std::vector<int>> group_levels(const NodeGraph& g, const Group& group) {
   std::vector<Range> ranges = group_ranges('p', group.outer), inner = group_ranges('q', group.inner);
   ranges.insert(ranges.end(), inner.begin(), inner.end());
@@ -164,7 +142,7 @@ class Fuser {
     s.group.outer = n.sizes;
     s.group.inner = n.reduce;
     s.closed = alone;
-    s.columns = reduces_columns(n);
+    s.columns = n.columns;
     s.operations = n.operations;
     s.ancestors = needs;
     states_.push_back(std::move(s));
@@ -217,7 +195,7 @@ class Fuser {
     }
     Group merged = s.group;
     merged.nodes.push_back(id);
-    const bool columns = s.columns || reduces_columns(n);
+    const bool columns = s.columns || n.columns;
     if (!n.reduce.empty() && merged.inner.empty()) {
       merged.outer = n.sizes;
       merged.inner = n.reduce;
@@ -244,7 +222,7 @@ class Fuser {
         auto at = place_node(n, merged.outer, merged.inner);
         if (!at) return false;
         full_stores = full_stores || at->full;
-      } else if (reduces_columns(n) != columns) {
+      } else if (n.columns != columns) {
         return false;
       }
     }

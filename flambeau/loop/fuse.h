@@ -26,9 +26,6 @@ std::vector<Range> group_ranges(char letter, const std::vector<Expr>& sizes);
 /// result of a reduction at level k is there from level k + 1 on. Nothing if the nodes cannot run together.
 std::optional<std::vector<int>> group_levels(const NodeGraph& g, const Group& group);
 
-/// Whether a reduction's memory runs along the outer loops (a sum of columns).
-bool reduces_columns(const LoopNode& n);
-
 /// Groups in an order in which they can run. fuse == false: one node each.
 std::vector<Group> fuse_nodes(const NodeGraph& g, bool fuse);
 

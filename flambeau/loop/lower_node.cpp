@@ -1,5 +1,6 @@
 #include "flambeau/loop/lower_node.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "flambeau/loop/nodes.h"
@@ -135,15 +136,154 @@ class MaskedOps : public BodyOps {
 
 }  // namespace
 
-int64_t split_count(ReduceOp op, int64_t outputs, int64_t points) {
-  return is_splittable(op) && outputs <= 512 && points >= 4096 ? 16 : 1;
+namespace {
+
+int floor_log2(int64_t v) { return v < 2 ? 0 : 63 - __builtin_clzll(static_cast<uint64_t>(v)); }
+int ceil_log2(int64_t v) { return v < 2 ? 0 : floor_log2(v - 1) + 1; }
+
+// Runs a body for the indices at which it reads arguments.
+class IndexOps : public BodyOps {
+ public:
+  IndexOps(const graph::Graph& g, const graph::Node& n) : g_(g), n_(n) {}
+  std::vector<Expr> accesses;
+  Val emit(ScalarOp op, DType dtype, Val a, Val, Val) override {
+    const bool boolean = op >= ScalarOp::Eq && op <= ScalarOp::Le;
+    const bool typed = op == ScalarOp::Cast || op == ScalarOp::Bitcast || op == ScalarOp::Select || a.id < 0;
+    if (op == ScalarOp::Real || op == ScalarOp::Imag || (op == ScalarOp::Abs && is_complex(a.dtype)))
+      return {next_++, real_dtype(a.dtype)};
+    if (op == ScalarOp::Complex) return {next_++, complex_dtype(a.dtype)};
+    return {next_++, boolean ? DType::Bool : typed ? dtype : a.dtype};
+  }
+  Val constant(DType dtype, Literal) override { return {next_++, dtype}; }
+  Val index(const Expr&) override { return {next_++, DType::Int64}; }
+  Val load(int arg, std::span<const Expr> index, Val, int item) override {
+    const Value& v = n_.args[arg];
+    if (v.is_number()) return {next_++, v.scalar().is_float() ? DType::Float64 : v.scalar().default_dtype()};
+    const TensorSpec& s = g_.spec(v.tag() == Value::Tag::GraphRefList ? v.graph_refs()[item] : v.graph_ref());
+    Expr flat = 0;
+    for (size_t d = 0; d < index.size(); ++d) flat += index[d] * s.strides[d].expr();
+    accesses.push_back(flat);
+    return {next_++, compute_dtype(s.dtype)};
+  }
+  Expr indirect(Val, const Expr&, std::string_view, Val* valid) override {
+    *valid = {next_++, DType::Bool};
+    return Expr::symbol(fmt::format("%{}", next_++));
+  }
+  Expr as_index(Val) override { return Expr::symbol(fmt::format("%{}", next_++)); }
+  Val number(int, DType dtype) override { return {next_++, dtype}; }
+
+ private:
+  const graph::Graph& g_;
+  const graph::Node& n_;
+  int32_t next_ = 0;
+};
+
+Index variables(char letter, const std::vector<Expr>& sizes) {
+  Index out;
+  for (size_t k = 0; k < sizes.size(); ++k)
+    out.push_back(sizes[k].is_const(1) ? Expr(0) : loop_variable(letter, static_cast<int>(k)));
+  return out;
 }
 
-SplitReduction split_reduction(const Lowered& l, int64_t pieces,
-                               const std::function<int64_t(const Expr&)>& hint) {
-  size_t cut = 0;
-  for (size_t k = 1; k < l.reduce_sizes.size(); ++k)
-    if (hint(l.reduce_sizes[k]) > hint(l.reduce_sizes[cut])) cut = k;
+std::optional<Expr> stride_of(const Expr& access, const Expr& variable) {
+  auto a = sym::affine_in(access, variable);
+  return a ? std::optional(a->first) : std::nullopt;
+}
+
+}  // namespace
+
+int size_class(int64_t size) { return floor_log2(size) * 2 + (ceil_log2(size) != floor_log2(size)); }
+
+std::vector<Expr> direct_accesses(const graph::Graph& g, const graph::Node& n, const Lowered& l) {
+  IndexOps ops(g, n);
+  l.body(ops, variables('i', l.sizes), variables('r', l.reduce_sizes));
+  return ops.accesses;
+}
+
+CanonicalReduction canonical_reduction(const graph::Graph& g, const graph::Node& n, Lowered l,
+                                       const std::function<int64_t(const Expr&)>& hint) {
+  CanonicalReduction out;
+  const std::vector<Expr> accesses = direct_accesses(g, n, l);
+  struct Dim {
+    Expr size;
+    std::vector<size_t> members;  // outermost first
+    int log;
+  };
+  std::vector<Dim> dims;
+  for (size_t k = 0; k < l.reduce_sizes.size(); ++k)
+    if (!l.reduce_sizes[k].is_const(1))
+      dims.push_back({l.reduce_sizes[k], {k}, floor_log2(hint(l.reduce_sizes[k]))});
+  auto stride = [&](const Expr& access, const Dim& d) {
+    return stride_of(access, loop_variable('r', static_cast<int>(d.members.back())));
+  };
+  // Positions move by dense strides as sizes do, so that their order is the same for all sizes of one layout.
+  auto key = [&](const Dim& d) {
+    int64_t sum = 0;
+    for (const Expr& a : accesses) {
+      auto s = stride(a, d);
+      sum += s ? std::abs(hint(*s)) : 0;
+    }
+    return sum;
+  };
+  std::stable_sort(dims.begin(), dims.end(), [&](const Dim& a, const Dim& b) { return key(a) > key(b); });
+  for (size_t k = dims.size(); k-- > 1;) {
+    Dim &a = dims[k - 1], &b = dims[k];
+    const bool one = std::all_of(accesses.begin(), accesses.end(), [&](const Expr& e) {
+      auto x = stride(e, a), y = stride(e, b);
+      return x && y && *x == *y * b.size;
+    });
+    if (!one) continue;
+    a.members.insert(a.members.end(), b.members.begin(), b.members.end());
+    a.size = a.size * b.size;
+    a.log += b.log;
+    dims.erase(dims.begin() + static_cast<std::ptrdiff_t>(k));
+  }
+  int along_outer = 0, along_inner = 0;
+  for (const Expr& a : accesses) {
+    for (size_t k = 0; k < l.sizes.size(); ++k)
+      if (auto s = stride_of(a, loop_variable('i', static_cast<int>(k))); s && s->is_const(1)) ++along_outer;
+    if (!dims.empty())
+      if (auto s = stride(a, dims.back()); s && s->is_const(1)) ++along_inner;
+  }
+  out.columns = along_outer > 0 && along_outer >= along_inner;
+  for (const Dim& d : dims) out.logs.push_back(d.log);
+  for (const Expr& s : l.sizes) out.output_log += ceil_log2(hint(s));
+  out.lowered = l;
+  out.lowered.reduce_sizes.clear();
+  std::vector<std::vector<size_t>> members;
+  for (const Dim& d : dims) {
+    out.lowered.reduce_sizes.push_back(d.size);
+    members.push_back(d.members);
+  }
+  if (dims.empty()) {
+    out.lowered.reduce_sizes.push_back(Expr(1));
+    out.logs.push_back(0);
+  }
+  out.lowered.body = [body = l.body, sizes = l.reduce_sizes, members](BodyOps& b, std::span<const Expr> i,
+                                                                      std::span<const Expr> r) {
+    Index point(sizes.size(), Expr(0));
+    for (size_t d = 0; d < members.size(); ++d) {
+      Expr rest = r[d];
+      for (size_t k = members[d].size(); k-- > 0;) {
+        const size_t m = members[d][k];
+        point[m] = k == 0 ? rest : sym::mod(rest, sizes[m]);
+        if (k > 0) rest = sym::floordiv(rest, sizes[m]);
+      }
+    }
+    return body(b, i, point);
+  };
+  return out;
+}
+
+int64_t split_count(const CanonicalReduction& r) {
+  int points = 0;
+  for (int l : r.logs) points += l;
+  return is_splittable(r.lowered.reduce) && r.output_log <= 9 && points >= 12 ? 16 : 1;
+}
+
+SplitReduction split_reduction(const CanonicalReduction& r, int64_t pieces) {
+  const Lowered& l = r.lowered;
+  const size_t cut = static_cast<size_t>(std::max_element(r.logs.begin(), r.logs.end()) - r.logs.begin());
   const Expr size = l.reduce_sizes[cut], chunk = sym::ceildiv(size, Expr(pieces));
   SplitReduction out;
   out.partial = l;

@@ -197,20 +197,29 @@ class NodeMaker {
     node.sizes = l.sizes;
     node.reduce = l.reduce_sizes;
     node.ordered = l.kind == Lowered::Kind::Scan || l.kind == Lowered::Kind::Scatter;
-    const int64_t outputs = out_.hint(numel(l.sizes)), points = out_.hint(numel(l.reduce_sizes));
-    const int64_t pieces =
-        l.kind == Lowered::Kind::Reduction && n.outs.size() == 1 ? split_count(l.reduce, outputs, points) : 1;
+    if (l.kind != Lowered::Kind::Reduction) return push(std::move(node));
+    CanonicalReduction r = canonical_reduction(g_, n, l, [&](const Expr& e) { return out_.hint(e); });
+    node.columns = r.columns;
+    const int64_t pieces = n.outs.size() == 1 ? split_count(r) : 1;
     if (pieces > 1) {
-      split(std::move(node), pieces);
+      split(std::move(node), r, pieces);
     } else {
+      take(node, std::move(r.lowered));
       push(std::move(node));
     }
   }
 
+  // Loops by a meaning that was made here.
+  void take(LoopNode& node, Lowered l) {
+    out_.made_lowered.push_back(std::make_unique<Lowered>(std::move(l)));
+    node.lowered = out_.made_lowered.back().get();
+    node.sizes = node.lowered->sizes;
+    node.reduce = node.lowered->reduce_sizes;
+  }
+
   // A reduction in two: pieces of its points, then the pieces.
-  void split(LoopNode node, int64_t pieces) {
-    SplitReduction parts =
-        split_reduction(*node.lowered, pieces, [&](const Expr& e) { return out_.hint(e); });
+  void split(LoopNode node, const CanonicalReduction& r, int64_t pieces) {
+    SplitReduction parts = split_reduction(r, pieces);
     const GraphRef value{g_.id_limit() + static_cast<int32_t>(out_.pieces.size()), 0};
     CostOps types(g_, g_.node(node.node));
     TensorSpec s;
@@ -220,17 +229,15 @@ class NodeMaker {
     out_.pieces[value] = s;
     out_.sources[value] = {};
     out_.piece_of[node.node] = value;
-    auto add = [&](Lowered l, std::vector<GraphRef> writes) {
-      out_.pieces_lowered.push_back(std::make_unique<Lowered>(std::move(l)));
+    auto add = [&](Lowered l, std::vector<GraphRef> writes, bool columns) {
       LoopNode n = node;
-      n.lowered = out_.pieces_lowered.back().get();
-      n.sizes = n.lowered->sizes;
-      n.reduce = n.lowered->reduce_sizes;
+      take(n, std::move(l));
       n.writes = std::move(writes);
+      n.columns = columns;
       push(std::move(n));
     };
-    add(std::move(parts.partial), {value});
-    add(std::move(parts.combine), node.writes);
+    add(std::move(parts.partial), {value}, r.columns);
+    add(std::move(parts.combine), node.writes, !node.sizes.empty());  // pieces come first in memory
   }
 
   void push(LoopNode node) {

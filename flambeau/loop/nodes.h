@@ -46,6 +46,7 @@ struct LoopNode {
   std::vector<int> depends;           ///< nodes that write what this one reads, each once, ascending
   int operations = 0;                 ///< of the body
   bool heavy = false;                 ///< the body has a transcendental function
+  bool columns = false;               ///< a reduction whose memory runs along the outputs
   bool ordered = false;               ///< scan, scatter or run-time check: not fused
 };
 
@@ -59,7 +60,7 @@ struct NodeGraph {
   const graph::Graph* graph = nullptr;
   std::unordered_map<GraphRef, ValueSource, RefHash> sources;
   std::unordered_map<int32_t, std::unique_ptr<Lowered>> lowered;  ///< by graph node
-  std::vector<std::unique_ptr<Lowered>> pieces_lowered;           ///< of reductions in two parts
+  std::vector<std::unique_ptr<Lowered>> made_lowered;             ///< of reductions in canonical order
   std::unordered_map<int32_t, GraphRef> piece_of;                 ///< graph node -> its partial results
   std::vector<LoopNode> nodes;                                    ///< in order of the graph
   std::unordered_map<GraphRef, int, RefHash> writer;              ///< node that writes a buffer

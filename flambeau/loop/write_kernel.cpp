@@ -268,7 +268,9 @@ std::vector<WrittenKernel> write_kernels(const NodeGraph& g, const Group& group,
       if (!again) out.push_back(std::move(k));
     }
   }
-  for (WrittenKernel& k : out) arrange_loops(k.kernel, [&](const Expr& e) { return g.hint(e); });
+  bool columns = false;
+  for (int id : group.nodes) columns = columns || g.nodes[id].columns;
+  for (WrittenKernel& k : out) arrange_loops(k.kernel, columns, [&](const Expr& e) { return g.hint(e); });
   return out;
 }
 

@@ -20,6 +20,8 @@ std::vector<WrittenKernel> write_kernels(const NodeGraph& g, const Group& group,
 
 /// Chooses the order of the loops by the strides of memory, joins loops that run over memory as one, and
 /// chooses the vector axis. `hint` gives a size for the example.
-void arrange_loops(Kernel& k, const std::function<int64_t(const Expr&)>& hint);
+/// Inner loops stay as they are: their order is the order of reductions. columns: reductions run along the
+/// outer loops.
+void arrange_loops(Kernel& k, bool columns, const std::function<int64_t(const Expr&)>& hint);
 
 }  // namespace fl::loop

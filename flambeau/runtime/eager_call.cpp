@@ -25,17 +25,13 @@ bool holds(sym::Relation r, int64_t a, int64_t b) {
 // Whether reductions of this call are cut into pieces follows from its sizes, not from the first call of its
 // kind.
 void note_split(const OpInfo& op, CallKind& call) {
-  if (!op.is(Tag::Reduction) && !op.is(Tag::Fused) && op.scalar) return;
+  if (op.scalar) return;
   int64_t most = 0;
   for (const Tensor& t : call.tensors) most = std::max(most, t.numel().expect_int());
-  if (most >= 4096)
-    call.key += fmt::format("|{}", [&] {
-      // The exact sizes of small operands decide; sizes of large ones as a magnitude.
-      std::string s;
-      for (const Tensor& t : call.tensors)
-        for (SymInt d : t.sizes()) s += d.expect_int() >= 4096 ? 'L' : d.expect_int() > 512 ? 'M' : 'S';
-      return s;
-    }());
+  if (most < 4096) return;
+  call.key += '|';
+  for (const Tensor& t : call.tensors)
+    for (SymInt d : t.sizes()) call.key += static_cast<char>('0' + loop::size_class(d.expect_int()));
 }
 
 graph::Graph make_graph(const OpInfo& op, const CallKind& call) {

@@ -10,6 +10,39 @@ namespace {
 
 using Map = std::function<std::optional<Expr>(const Expr&)>;
 
+std::span<const Expr> summands(const Expr& e);
+std::span<const Expr> factors(const Expr& e);
+
+// c*b*(x // b) + c*(x % b) == c*x: an index taken apart and put together again.
+Expr join_divisions(Expr e) {
+  for (bool again = true; again;) {
+    again = false;
+    for (const Expr& term : summands(e)) {
+      for (const Expr& f : factors(term)) {
+        if (f.kind() != Kind::Mod) continue;
+        const Expr x = f.args()[0], b = f.args()[1];
+        Expr c = 1;
+        bool once = true;
+        for (const Expr& g : factors(term)) {
+          if (!(g == f))
+            c *= g;
+          else if (!once)
+            c = Expr(0);
+          else
+            once = false;
+        }
+        const Expr joined = e - term - c * b * floordiv(x, b) + c * x;
+        if (c.is_const(0) || summands(joined).size() >= summands(e).size()) continue;
+        e = joined;
+        again = true;
+        break;
+      }
+      if (again) break;
+    }
+  }
+  return e;
+}
+
 Expr rebuild(const Expr& e, const Map& map, Ranges ranges) {
   switch (e.kind()) {
     case Kind::Const:
@@ -28,7 +61,7 @@ Expr rebuild(const Expr& e, const Map& map, Ranges ranges) {
     case Kind::Add: {
       Expr out(0);
       for (const Expr& a : args) out += a;
-      return out;
+      return join_divisions(out);
     }
     case Kind::Mul: {
       Expr out(1);

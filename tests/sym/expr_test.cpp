@@ -29,6 +29,13 @@ TEST(Expr, ReshapeIndexRoundTripsVanish) {
   EXPECT_EQ(floordiv(i * 4 + j, Expr(2), constant), i * 2 + floordiv(j, Expr(2)));
 }
 
+TEST(Expr, AnIndexTakenApartIsPutTogether) {
+  const Expr apart = s * (t * floordiv(i, t) + mod(i, t)) + 3;
+  EXPECT_EQ(simplify(apart, {}), s * i + 3);
+  const Expr inner = floordiv(i, Expr(5));
+  EXPECT_EQ(simplify(mod(i, Expr(5)) + 5 * (mod(inner, Expr(3)) + 3 * floordiv(inner, Expr(3))), {}), i);
+}
+
 TEST(Expr, Decide) {
   EXPECT_EQ(decide(Relation::Lt, Expr(1), s), true);
   EXPECT_EQ(decide(Relation::Eq, s, Expr(1)), false);

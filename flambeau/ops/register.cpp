@@ -36,7 +36,16 @@ namespace fl {
   X(class_loss)           \
   X(loss)                 \
   X(norm)                 \
-  X(channel_norm)
+  X(channel_norm)         \
+  X(pool_prim)            \
+  X(sort)                 \
+  X(convolutions)         \
+  X(pool)                 \
+  X(attention)            \
+  X(image)                \
+  X(einsum)               \
+  X(sequence)             \
+  X(columns)
 
 #define FL_DECLARE(name) void define_##name(OpTable& t);
 FL_DEFINITIONS(FL_DECLARE)

@@ -1,5 +1,8 @@
 #include "reference_backend.h"
 
+#include <algorithm>
+#include <numeric>
+
 #include "evaluator.h"
 #include "flambeau/loop/reduce.h"
 
@@ -181,10 +184,62 @@ void run_lowered(const OpInfo& op, const Value* args, const std::vector<TensorSp
   }
 }
 
+/// The order of sorting: nan after everything else.
+bool comes_before(Evaluator& e, Val a, Val b) {
+  const auto holds = [&](Val v) { return e.bits(v).get<bool>(); };
+  if (a.dtype == DType::Bool) return !holds(a) && holds(b);
+  if (holds(e.is_nan(a))) return false;
+  return holds(e.is_nan(b)) || holds(e.lt(a, b));
+}
+
+void run_sort(Evaluator& e, const Value* args, const std::vector<Tensor>& outs) {
+  const Tensor& self = args[0].tensor();
+  std::vector<int64_t> lines = numbers(self.sizes());
+  const int64_t dim = wrap_dim(args[2].to_int(), self.dim());
+  const int64_t length = lines.empty() ? 1 : lines[dim];
+  if (!lines.empty()) lines[dim] = length > 0 ? 1 : 0;
+  const bool descending = args[3].to_bool();
+  each_index(lines, [&](std::span<const Expr> line) {
+    std::vector<Expr> i(line.begin(), line.end());
+    const auto at = [&](int64_t k) {
+      if (!i.empty()) i[dim] = k;
+      return std::span<const Expr>(i);
+    };
+    std::vector<int64_t> order(length);
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+      e.clear();
+      const Val x = e.load(0, at(a), {}, 0), y = e.load(0, at(b), {}, 0);
+      return descending ? comes_before(e, y, x) : comes_before(e, x, y);
+    });
+    for (int64_t k = 0; k < length; ++k) {
+      e.clear();
+      const Val x = e.load(0, at(order[k]), {}, 0);
+      store(e, outs[0], at(k), x);
+      store(e, outs[1], at(k), e.constant(DType::Int64, order[k]));
+    }
+  });
+}
+
+Tensor nonzero_rows(const Tensor& self) {
+  std::vector<int64_t> rows;
+  int64_t count = 0;
+  each_index(numbers(self.sizes()), [&](std::span<const Expr> i) {
+    if (!converted(read(self, i), self.dtype(), DType::Bool).get<bool>()) return;
+    ++count;
+    for (const Expr& e : i) rows.push_back(e.value());
+  });
+  return tensor_from<int64_t>(rows, Sizes{count, self.dim()});
+}
+
 class ReferenceBackend final : public Backend {
  public:
   void run(const OpInfo& op, Value* args, Value* outs) override {
     if (!op.is_primitive()) return op.decompose(args, outs);
+    if (op.library == LibraryCall::Nonzero) {
+      outs[0] = Value(nonzero_rows(args[0].tensor()));
+      return;
+    }
     const std::vector<TensorSpec> specs = infer_outputs(op, args);
     std::vector<Tensor> results;
     for (const TensorSpec& s : specs) results.push_back(empty_strided_tensor(s));
@@ -205,6 +260,10 @@ class ReferenceBackend final : public Backend {
   static void compute(const OpInfo& op, const Value* args, const std::vector<TensorSpec>& specs,
                       const std::vector<Tensor>& outs) {
     if (op.scalar) return run_elementwise(op, args, outs[0]);
+    if (op.library == LibraryCall::Sort) {
+      Evaluator e(args);
+      return run_sort(e, args, outs);
+    }
     FL_CHECK(op.lower, NotImplementedError, "the reference backend cannot run {}", op.name());
     run_lowered(op, args, specs, outs);
   }

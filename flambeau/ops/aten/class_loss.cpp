@@ -81,8 +81,20 @@ Tensor nll_of(Tensor self, Tensor target, Tensor weight, int64_t reduction, SymI
   }
 }
 
-/// -weight at each target's class, without a scatter: the classes are compared with the target.
-Tensor nll_gradient(GradCtx& c, const Tensor& g) {
+/// By the weights: -self[target] added up by class; of the mean less the loss, divided by the sum of the
+/// weights.
+Tensor weight_gradient(GradCtx& c, const ClassCall& call, const Tensor& slope) {
+  const TensorSpec& weight = c.in_spec(2);
+  Tensor losses = neg(to_compute(gather(c.in(0), call.dim, call.target)));
+  if (loss_reduction(c.arg(3).to_int()) == LossReduction::Mean) losses = sub(losses, to_compute(c.out(0)));
+  const Tensor each = where(call.ignored, 0, mul(losses, slope));
+  const Tensor start = zeros(weight.sizes, each.dtype(), each.device());
+  return to_dtype(_index_put(start, std::vector<Tensor>{call.target}, each, true), weight.dtype);
+}
+
+/// By the scores: -weight at each target's class, without a scatter: the classes are compared with the
+/// target.
+Tensors nll_gradient(GradCtx& c, const Tensor& g) {
   const TensorSpec& scores = c.in_spec(0);
   const ClassCall call = class_call(scores, c.in(1), c.arg(4).sym_int());
   const Tensor weight = c.is_tensor(2) ? c.in(2) : Tensor();
@@ -91,11 +103,15 @@ Tensor nll_gradient(GradCtx& c, const Tensor& g) {
   const LossReduction reduction = loss_reduction(c.arg(3).to_int());
   if (reduction == LossReduction::None) slope = unsqueeze(slope, call.dim);
   if (reduction == LossReduction::Mean) slope = div(slope, sum_all(weights));
+  Tensors out(3);
+  if (c.is_tensor(2) && c.needs(2)) out[2] = weight_gradient(c, call, slope);
+  if (!c.needs(0)) return out;
   Sizes along(scores.dim(), SymInt(1));
   along[call.dim] = scores.sizes[call.dim];
   const Tensor classes = view(arange_end(scores.sizes[call.dim], DType::Int64, scores.device), along);
   const Tensor here = logical_and(eq(classes, call.target), logical_not(call.ignored));
-  return to_dtype(where(here, neg(mul(slope, weights)), 0), scores.dtype);
+  out[0] = to_dtype(where(here, neg(mul(slope, weights)), 0), scores.dtype);
+  return out;
 }
 
 std::vector<Sample> nll_samples(SampleMaker& m, const Samples& o) {
@@ -122,7 +138,7 @@ void define_likelihoods(OpTable& t) {
                      "one); a target equal to ignore_index counts nothing. The mean is weighted.",
               .tags = Tag::NoInPlace | Tag::NoOut,
               .decompose = nll_of,
-              .saves = saves::in({1, 2}),
+              .saves = saves::in({0, 1, 2}) | saves::out({0}),
               .grad = nll_gradient,
               .samples = options});
   };

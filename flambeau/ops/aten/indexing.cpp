@@ -79,13 +79,6 @@ Tensor index_put_of(Tensor self, TensorList indices, Tensor values, bool accumul
   return _index_put(self, as_positions(self, indices), values, accumulate);
 }
 
-/// The list of indices with one along a dimension.
-List along(int64_t dim, const Tensor& index) {
-  List out(dim + 1);
-  out[dim] = to_dtype(index, DType::Int64);
-  return out;
-}
-
 void check_vector(const Tensor& index, const char* op) {
   FL_CHECK(index.dim() <= 1, IndexError, "{}(): Index is supposed to be a vector, got {} dimensions", op,
            index.dim());
@@ -94,19 +87,26 @@ void check_vector(const Tensor& index, const char* op) {
 }
 Tensor as_vector(const Tensor& index) { return index.dim() == 0 ? unsqueeze(index, 0) : index; }
 
+/// The positions as an index for gather and scatter, of the tensor's sizes but along dim.
+Tensor spread(const Tensor& index, const Tensor& like, int64_t dim) {
+  if (like.dim() == 0) return reshape(index, IntList());
+  const int64_t d = wrap_dim(dim, like.dim());
+  Sizes along(like.dim(), SymInt(1)), sizes = like.sizes();
+  along[d] = sizes[d] = index.numel();
+  return expand(view(as_vector(index), along), sizes);
+}
+
 Tensor selected(Tensor self, int64_t dim, Tensor index) {
   check_vector(index, "index_select");
-  if (self.dim() == 0) return reshape(_index(unsqueeze(self, 0), along(0, as_vector(index))), IntList());
-  return _index(self, along(wrap_dim(dim, self.dim()), as_vector(index)));
+  FL_CHECK(self.dim() > 0 || index.numel() == SymInt(1), IndexError,
+           "index_select(): Index to scalar can have only 1 value, got {} value(s)", index.numel());
+  return gather(self, dim, spread(index, self, dim));
 }
 
 Tensor put_along(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& values,
-                 bool accumulate) {
-  if (self.dim() == 0)
-    return reshape(
-        _index_put(unsqueeze(self, 0), along(0, as_vector(index)), reshape(values, {SymInt(1)}), accumulate),
-        IntList());
-  return _index_put(self, along(wrap_dim(dim, self.dim()), as_vector(index)), values, accumulate);
+                 const char* mode) {
+  const Tensor source = self.dim() == 0 ? reshape(values, IntList()) : values;
+  return _scatter(self, dim, spread(index, source, dim), source, mode);
 }
 
 void check_source(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
@@ -119,6 +119,18 @@ void check_source(const Tensor& self, int64_t dim, const Tensor& index, const Te
   FL_CHECK(count == index.numel(), RuntimeError,
            "{}(): Number of indices ({}) should be equal to source.size(dim): ({}), for dim: {}", op,
            index.numel(), count, dim);
+}
+
+/// Every position of the dimension asks whether the index names it.
+Tensor filled_along(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& value) {
+  const Tensor at = as_vector(to_dtype(index, DType::Int64));
+  const SymInt size = self.dim() == 0 ? SymInt(1) : self.size(dim);
+  const Tensor wrapped = where(lt(at, 0), add(at, size), at);
+  const Tensor named =
+      any(eq(arange_end(size, DType::Int64, self.device()), unsqueeze(wrapped, 1)), IntList{SymInt(0)});
+  Sizes along(self.dim(), SymInt(1));
+  if (self.dim() > 0) along[wrap_dim(dim, self.dim())] = size;
+  return masked_fill(self, view(named, along), value);
 }
 
 std::vector<Sample> select_samples(SampleMaker& m, const Samples& o) {
@@ -151,9 +163,7 @@ void define_selection(OpTable& t) {
                       {{x({3, 4}), List{m.make_index({5}, -3, 3)}}, "rows", ""},
                       {{x({3, 4}), List{none, m.make({2}, DType::Int32, 0, 3)}}, "int32", ""},
                       {{x({2, 3}), List{m.make_index({2, 2, 2}, 0, 2)}}, "three dimensions", ""},
-                      {{x({3}), List{m.make({2}, 0, 2)}},
-                       "floats",
-                       m.dtype() == DType::Float32 ? "IndexError: must be long" : ""},
+                      {{x({3}), List{m.make({2}, 0, 2)}}, "floats", "IndexError: must be long"},
                       {{x({3}), List{none, m.make_index({2}, 0, 2)}}, "too many", "IndexError: too many"}};
                 },
                 {.dtypes = dtypes::full_floats})});
@@ -181,7 +191,7 @@ void define_selection(OpTable& t) {
                 [](Tensor self, int64_t dim, Tensor index, Tensor source, Scalar alpha) {
                   check_source(self, dim, index, source, "index_add");
                   const Tensor values = alpha == Scalar(1) ? source : mul(source, alpha);
-                  return put_along(self, dim, index, values, true);
+                  return put_along(self, dim, index, values, "sum");
                 },
             .samples = samples::custom(source_samples, {.dtypes = dtypes::integers | dtypes::floats})});
   t.define(index_copy,
@@ -189,7 +199,7 @@ void define_selection(OpTable& t) {
             .decompose =
                 [](Tensor self, int64_t dim, Tensor index, Tensor source) {
                   check_source(self, dim, index, source, "index_copy");
-                  return put_along(self, dim, index, source, false);
+                  return put_along(self, dim, index, source, "set");
                 },
             .samples = samples::custom(source_samples, {.dtypes = dtypes::integers | dtypes::floats})});
   t.define(index_fill,
@@ -201,7 +211,7 @@ void define_selection(OpTable& t) {
                            "index_fill_ only supports a 0-dimensional value tensor, but got tensor with {} "
                            "dimension(s).",
                            value.dim());
-                  return put_along(self, dim, index, to_dtype(value, self.dtype()), false);
+                  return filled_along(self, dim, index, value);
                 },
             .samples = samples::custom(
                 [](SampleMaker& m, const Samples& o) {
@@ -381,7 +391,7 @@ void define_lookups(OpTable& t) {
                 {.dtypes = dtypes::all})});
   t.define(masked_select,
            {.doc = "The elements under a mask, as a vector.",
-            .tags = Tag::NoInPlace,
+            .tags = Tag::NoInPlace | Tag::NoOut | Tag::DataDependent,
             .decompose =
                 [](Tensor self, Tensor mask) {
                   FL_CHECK(mask.dtype() == DType::Bool, RuntimeError,

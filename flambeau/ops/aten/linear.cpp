@@ -203,7 +203,9 @@ Tensor product_of_matrices(const Tensor& a, const Tensor& b) { return mm(a, b); 
 Tensor product_of_batches(const Tensor& a, const Tensor& b) { return bmm(a, b); }
 Tensor product_with_vector(const Tensor& a, const Tensor& b) { return mv(a, b); }
 Tensor product_of_vectors(const Tensor& a, const Tensor& b) { return outer(a, b); }
-Tensor sum_of_products(const Tensor& a, const Tensor& b) { return sum(bmm(a, b), IntList{SymInt(0)}); }
+Tensor sum_of_products(const Tensor& a, const Tensor& b) {
+  return sum(bmm(a, b), IntList{SymInt(0)}, false, a.dtype());
+}
 
 template <int Case>
 std::vector<Sample> added_samples(SampleMaker& m, const Samples& o) {

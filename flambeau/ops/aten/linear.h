@@ -27,5 +27,7 @@ inline constexpr Op<
 inline constexpr Op<"trace(Tensor self) -> Tensor"> trace_of;
 inline constexpr Op<"tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor">
     tensordot;
+inline constexpr Op<"einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor"> einsum;
+inline constexpr Op<"cdist(Tensor x1, Tensor x2, float p=2., int? compute_mode=None) -> Tensor"> cdist;
 
 }  // namespace fl

@@ -96,10 +96,13 @@ void define_differences(OpTable& t) {
             .samples = options(scaled_pairs)});
 }
 
-Tensor cross_entropy_of_probability(Tensor self, Tensor target, Tensor weight, int64_t reduction) {
-  const Tensor x = to_compute(self), y = to_compute(target);
+Tensor losses_of_probability(const Tensor& x, const Tensor& y) {
   const Tensor miss = mul(sub(y, 1), clamp_min(log1p(neg(x)), -100.0));
-  Tensor losses = sub(miss, mul(y, clamp_min(log(x), -100.0)));
+  return sub(miss, mul(y, clamp_min(log(x), -100.0)));
+}
+
+Tensor cross_entropy_of_probability(Tensor self, Tensor target, Tensor weight, int64_t reduction) {
+  Tensor losses = losses_of_probability(to_compute(self), to_compute(target));
   if (weight.defined()) losses = mul(losses, to_compute(weight));
   return to_dtype(reduce_loss(losses, reduction), self.dtype());
 }
@@ -108,9 +111,10 @@ Tensor cross_entropy_of_probability(Tensor self, Tensor target, Tensor weight, i
 Tensors probability_gradient(GradCtx& c, const Tensor& g) {
   const TensorSpec& in = c.in_spec(0);
   Tensor slope = to_compute(loss_slope(g, c.arg(3).to_int(), in.numel()));
-  if (c.is_tensor(2)) slope = mul(slope, to_compute(c.in(2)));
   const Tensor x = to_compute(c.in(0));
   Tensors out(3);
+  if (c.is_tensor(2) && c.needs(2)) out[2] = mul(slope, losses_of_probability(x, to_compute(c.in(1))));
+  if (c.is_tensor(2)) slope = mul(slope, to_compute(c.in(2)));
   if (c.needs(0)) {
     const Tensor steep = div(sub(x, to_compute(c.in(1))), clamp_min(mul(sub(1, x), x), 1e-12));
     out[0] = to_dtype(mul(slope, steep), in.dtype);

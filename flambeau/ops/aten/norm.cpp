@@ -109,7 +109,7 @@ std::tuple<Tensor, Tensor, Tensor> layer_norm_of(Tensor input, IntList shape, Te
   const Sizes dims = normalized_dims(input.spec(), shape, "layer_norm");
   check_parameter(weight, shape, "layer_norm", "weight");
   check_parameter(bias, shape, "layer_norm", "bias");
-  const Tensor x = to_compute(input);
+  const Tensor x = to_compute(contiguous(input));
   const SymInt count = count_over(x.spec(), dims);
   const Tensor mean = mean_over(x, dims, count), centered = sub(x, mean);
   const Tensor rstd = rsqrt(add(mean_over(square(centered), dims, count), eps));

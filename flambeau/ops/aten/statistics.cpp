@@ -15,38 +15,13 @@ ReducedDims dims_of(const Dims& dims, int rank, bool keepdim) {
   return ReducedDims::of(dims ? Value(*dims) : Value(), rank, keepdim);
 }
 
-Tensor mean_of(Tensor self, Dims dims, bool keepdim, DTypeOpt dtype) {
-  const DType out = dtype.value_or(self.dtype());
-  FL_CHECK(is_floating(out) || is_complex(out), RuntimeError,
-           "mean(): {}. Input dtype must be either a floating point or complex dtype. Got: {}",
-           dtype ? "dtype is an integer" : "could not infer output dtype", name(out));
-  const SymInt count = dims_of(dims, self.dim(), keepdim).count(self.sizes());
-  return to_dtype(div(sum(self, dims, keepdim, compute_dtype(out)), count), out);
-}
-
-std::vector<Sample> mean_samples(SampleMaker& m, const Samples& o) {
-  const auto x = [&](IntList sizes) { return m.make(sizes, o.low, o.high); };
-  std::vector<Sample> out = samples::with_arguments(m, o, {{Value()}});
-  out.push_back({{x({3, 5}), Sizes{-1}}, "last", ""});
-  out.push_back({{m.make_transposed({2, 3, 4}, o.low, o.high), Sizes{0, 2}, true}, "two, kept", ""});
-  out.push_back({{x({2, 0}), Sizes{1}}, "none", ""});
-  out.push_back(
-      {{m.make({2, 3}, DType::Int64, 0, 9), Sizes{1}}, "integers", "RuntimeError: could not infer"});
-  return out;
-}
-
 void define_means(OpTable& t) {
   constexpr Tag kTags = Tag::Reduction | Tag::NoInPlace;
-  t.define(mean,
-           {.doc = "The mean over dimensions (all without `dim`); floating point and complex numbers only.",
+  t.define(mean_all,
+           {.doc = "The mean of all elements.",
             .tags = kTags,
-            .decompose = mean_of,
-            .samples = samples::custom(mean_samples, {.dtypes = dtypes::floats | dtypes::complexes})});
-  t.define(mean_all, {.doc = "The mean of all elements.",
-                      .tags = kTags,
-                      .decompose = [](Tensor self,
-                                      DTypeOpt dtype) { return mean_of(self, std::nullopt, false, dtype); },
-                      .samples = samples::unary({.dtypes = dtypes::floats})});
+            .decompose = [](Tensor self, DTypeOpt dtype) { return mean(self, Dims(), false, dtype); },
+            .samples = samples::unary({.dtypes = dtypes::floats})});
   const Samples with_nan = samples::custom(
       [](SampleMaker& m, const Samples& o) {
         const Tensor x = m.make({3, 4}, o.low, o.high);

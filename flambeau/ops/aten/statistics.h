@@ -16,9 +16,6 @@ inline constexpr Op<"max.other(Tensor self, Tensor other) -> Tensor"> max_other;
 inline constexpr Op<"min.other(Tensor self, Tensor other) -> Tensor"> min_other;
 inline constexpr Op<"aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)">
     aminmax;
-inline constexpr Op<
-    "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor">
-    mean;
 inline constexpr Op<"mean(Tensor self, *, ScalarType? dtype=None) -> Tensor"> mean_all;
 inline constexpr Op<
     "nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor">

@@ -105,20 +105,38 @@ Lowered lower_scatter(const LowerCtx& c) {
   return l;
 }
 
+/// x with zeros after it up to the given sizes.
+Tensor padded_to(const Tensor& x, const Sizes& sizes) {
+  Sizes pad;
+  bool equal = true;
+  for (int d = x.dim() - 1; d >= 0; --d) {
+    pad.insert(pad.end(), {SymInt(0), sizes[d] - x.sizes()[d]});
+    equal = equal && known_equal(sizes[d], x.sizes()[d]);
+  }
+  return equal ? x : constant_pad_nd(x, pad, 0);
+}
+
+/// The part of src that is read.
+Tensor read_part(Tensor src, const Tensor& index) {
+  for (int d = 0; d < src.dim(); ++d)
+    if (!known_equal(src.sizes()[d], index.sizes()[d])) src = narrow(src, d, 0, index.sizes()[d]);
+  return src;
+}
+
 /// self at the elements that take part in an extreme equally.
 Tensors extreme_scatter_gradient(GradCtx& c, const Tensor& g) {
   const int64_t dim = c.arg(1).to_int();
-  const Tensor self = c.in(0), index = c.in(2), src = c.in(3), out = c.out(0);
+  const Tensor self = c.in(0), index = c.in(2), src = read_part(c.in(3), index), out = c.out(0);
   const Tensor kept = to_dtype(eq(self, out), g.dtype());
   const Tensor taken = to_dtype(eq(src, gather(out, dim, index)), g.dtype());
   const Tensor share = div(g, _scatter(kept, dim, index, taken, "sum"));
-  return {mul(share, kept), Tensor(), mul(gather(share, dim, index), taken)};
+  return {mul(share, kept), Tensor(), padded_to(mul(gather(share, dim, index), taken), c.in_spec(3).sizes)};
 }
 
 Tensors scatter_gradient(GradCtx& c, const Tensor& g) {
   const int64_t dim = c.arg(1).to_int();
   const Tensor index = c.in(2);
-  const auto at = [&](const Tensor& x) { return gather(x, dim, index); };
+  const auto at = [&](const Tensor& x) { return padded_to(gather(x, dim, index), c.in_spec(3).sizes); };
   switch (store_mode(c.arg(4).str())) {
     case StoreMode::Add:
       return {g, Tensor(), c.needs(3) ? at(g) : Tensor()};

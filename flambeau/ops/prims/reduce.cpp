@@ -43,6 +43,31 @@ Tensor sum_gradient(GradCtx& c, const Tensor& g) {
   return expand(dims_of(c).with_kept_dims(g), c.in_spec(0).sizes);
 }
 
+InferResult mean_rule(const InferCtx& c, int) {
+  const TensorSpec& in = c.spec(0);
+  const DType dtype = c.has(kDType) ? c.arg(kDType).dtype() : in.dtype;
+  FL_CHECK(is_floating(dtype) || is_complex(dtype), RuntimeError,
+           "mean(): {}. Input dtype must be either a floating point or complex dtype. Got: {}",
+           c.has(kDType) ? "dtype is an integer" : "could not infer output dtype", name(dtype));
+  return {reduced_spec(in, dims_of(c.arg(kDims), in.dim(), c.arg(kKeepDim)), dtype)};
+}
+
+Lowered lower_mean(const LowerCtx& c) {
+  Lowered l = lower_sum(c, ReduceOp::Sum);
+  Expr count(1);
+  for (const Expr& e : l.reduce_sizes) count *= e;
+  l.finish = [count](BodyOps& s, std::span<const Expr>, std::span<const Val> results) {
+    return std::vector<Val>{s.div(results[0], s.cast(s.index(count), results[0].dtype))};
+  };
+  return l;
+}
+
+Tensor mean_gradient(GradCtx& c, const Tensor& g) {
+  const TensorSpec& in = c.in_spec(0);
+  const ReducedDims dims = dims_of(c);
+  return expand(dims.with_kept_dims(div(g, dims.count(in.sizes))), in.sizes);
+}
+
 /// The product of the others: out / x, but for an element 0 the product of those that are not 0, and 0 where
 /// another one is 0.
 Tensor prod_gradient(GradCtx& c, const Tensor& g) {
@@ -83,6 +108,12 @@ std::vector<Sample> sum_samples(SampleMaker& m, const Samples& o) {
   out.push_back({{x({2, 3}), Sizes{1}, false, DType::Float64}, "dtype", ""});
   return out;
 }
+std::vector<Sample> mean_samples(SampleMaker& m, const Samples& o) {
+  std::vector<Sample> out = sum_samples(m, o);
+  out.push_back(
+      {{m.make({2, 3}, DType::Int64, 0, 9), Sizes{1}}, "integers", "RuntimeError: could not infer"});
+  return out;
+}
 std::vector<Sample> one_dim_samples(SampleMaker& m, const Samples& o) {
   const auto x = [&](IntList sizes) { return m.make(sizes, o.low, o.high); };
   return {{{x({3, 5}), 1}, "", ""},
@@ -102,6 +133,15 @@ void define_sums(OpTable& t) {
             .lower = [](const LowerCtx& c) { return lower_sum(c, ReduceOp::Sum); },
             .grad = sum_gradient,
             .samples = samples::custom(sum_samples, {.dtypes = dtypes::all})});
+  t.define(
+      mean,
+      {.doc = "The mean over dimensions (all without `dim`), in float32 for half precision. With `dtype` the "
+              "elements are converted first.",
+       .tags = Tag::Reduction | Tag::NoInPlace,
+       .infer = mean_rule,
+       .lower = lower_mean,
+       .grad = mean_gradient,
+       .samples = samples::custom(mean_samples, {.dtypes = dtypes::floats | dtypes::complexes})});
   t.define(prod,
            {.doc = "The product over a dimension; integers and bool multiply to int64. With `dtype` the "
                    "elements are converted first.",
@@ -154,7 +194,8 @@ void define_extremes(OpTable& t) {
   const Samples over = samples::custom(
       [](SampleMaker& m, const Samples& o) {
         std::vector<Sample> out = dims_samples(m, o);
-        std::erase_if(out, [](const Sample& s) { return s.note == "size 0"; });
+        // Equal elements have no derivative that differences could find.
+        std::erase_if(out, [](const Sample& s) { return s.note == "size 0" || s.note == "expanded"; });
         for (Sample& s : out)
           if (s.args[1].is_none()) s.args[1] = Sizes{};
         out.push_back({{m.make({2, 0}), Sizes{1}}, "none", "IndexError: non-zero size"});

@@ -8,6 +8,9 @@ inline constexpr Op<
     "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor">
     sum;
 inline constexpr Op<
+    "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor">
+    mean;
+inline constexpr Op<
     "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor">
     prod;
 inline constexpr Op<"amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor"> amax;

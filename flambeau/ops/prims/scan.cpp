@@ -10,10 +10,12 @@
 namespace fl {
 namespace {
 
-InferResult running_rule(const InferCtx& c, int) {
+/// Sums keep self's layout, products do not.
+InferResult running_rule(const InferCtx& c, int op) {
   const TensorSpec& in = c.spec(0);
   wrap_dim(c.arg(1).to_int(), in.dim());
   InferResult r = rule::same_as_input().function(c, 0);
+  if (static_cast<ReduceOp>(op) == ReduceOp::Prod) r[0].strides = contiguous_strides(in.sizes);
   if (c.has(2))
     r[0].dtype = c.arg(2).dtype();
   else if (is_integral(in.dtype, true))
@@ -81,7 +83,7 @@ void define_running_sums(OpTable& t) {
             .samples = samples::custom(running_samples, {.dtypes = dtypes::all})});
   t.define(cumprod, {.doc = "Running products along a dimension; integers and bool multiply to int64.",
                      .tags = Tag::NoInPlace,
-                     .infer = running_rule,
+                     .infer = Infer(running_rule, static_cast<int>(ReduceOp::Prod)),
                      .lower = [](const LowerCtx& c) { return lower_running(c, ReduceOp::Prod); },
                      .saves = saves::in({0}) | saves::out({0}),
                      .grad = cumprod_gradient,
@@ -127,7 +129,7 @@ InferResult running_log_rule(const InferCtx& c, int) {
   FL_CHECK(is_floating(in.dtype), NotImplementedError, "\"{}\" not implemented for {} tensors",
            c.op().schema.name, name(in.dtype));
   wrap_dim(c.arg(1).to_int(), in.dim());
-  return rule::same_as_input().function(c, 0);
+  return {make_spec(in.sizes, in.dtype, in.device)};
 }
 
 Lowered lower_running_log(const LowerCtx& c) {
@@ -143,7 +145,8 @@ Lowered lower_running_log(const LowerCtx& c) {
   return l;
 }
 
-/// Sum from the end of g e^-out, times e^x, with the positive and the negative part apart.
+/// Sum from the end of g e^-out, times e^x, with the positive and the negative part apart. In place of 0 they
+/// have a number whose logarithm is finite.
 Tensor running_log_gradient(GradCtx& c, const Tensor& g) {
   const int64_t dim = c.arg(1).to_int();
   if (g.dim() == 0) return g;
@@ -153,7 +156,8 @@ Tensor running_log_gradient(GradCtx& c, const Tensor& g) {
     const Tensor terms = sub(log(positive), out);
     return exp(add(flip(logcumsumexp(flip(terms, along), dim), along), x));
   };
-  return to_dtype(sub(part(clamp_min(slope, 0)), part(clamp_min(neg(slope), 0))), c.in_spec(0).dtype);
+  constexpr double kTiny = 1e-37;
+  return to_dtype(sub(part(clamp_min(slope, kTiny)), part(clamp_min(neg(slope), kTiny))), c.in_spec(0).dtype);
 }
 
 void define_running_extremes(OpTable& t) {

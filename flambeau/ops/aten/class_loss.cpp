@@ -136,7 +136,7 @@ void define_likelihoods(OpTable& t) {
     t.define(op,
              {.doc = "-weight[target] * self[target] of log probabilities by class (dimension 1, or the only "
                      "one); a target equal to ignore_index counts nothing. The mean is weighted.",
-              .tags = Tag::NoInPlace | Tag::NoOut,
+              .tags = Tag::Fused | Tag::NoInPlace | Tag::NoOut,
               .decompose = nll_of,
               .saves = saves::in({0, 1, 2}) | saves::out({0}),
               .grad = nll_gradient,

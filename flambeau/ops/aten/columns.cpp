@@ -109,7 +109,7 @@ void define_columns(OpTable& t) {
              const auto x = [&](IntList sizes) { return m.make(sizes, o.low, o.high); };
              return std::vector<Sample>{
                  {{x({2, 6, 8}), Sizes{5, 4}, Sizes{2, 3}, Sizes{1, 1}, Sizes{0, 0}, Sizes{1, 1}}, "", ""},
-                 {{x({4, 20}), Sizes{5, 6}, Sizes{2, 2}, Sizes{2, 1}, Sizes{1, 2}, Sizes{1, 2}},
+                 {{x({4, 25}), Sizes{5, 6}, Sizes{2, 2}, Sizes{2, 1}, Sizes{1, 2}, Sizes{1, 2}},
                   "one image",
                   ""},
                  {{x({4, 7}), Sizes{5, 6}, Sizes{2, 2}, Sizes{1, 1}, Sizes{0, 0}, Sizes{1, 1}},

@@ -403,9 +403,11 @@ void define_lookups(OpTable& t) {
                 },
             .samples = samples::custom(
                 [](SampleMaker& m, const Samples& o) {
-                  return std::vector<Sample>{{{m.make({3}, o.low, o.high), m.make({3}, DType::Int32, 0, 1)},
-                                              "mask",
-                                              "RuntimeError: BoolTensor"}};
+                  return std::vector<Sample>{
+                      {{m.make({3, 4}, o.low, o.high), m.make({4}, DType::Bool, 0, 1)}, "", ""},
+                      {{m.make({3}, o.low, o.high), m.make({3}, DType::Int32, 0, 1)},
+                       "mask",
+                       "RuntimeError: BoolTensor"}};
                 },
                 {.dtypes = dtypes::all})});
   t.define(masked_scatter,

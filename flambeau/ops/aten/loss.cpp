@@ -128,7 +128,7 @@ void define_probability_losses(OpTable& t) {
       binary_cross_entropy,
       {.doc = "-weight (target log(self) + (1 - target) log(1 - self)) of probabilities; logarithms are at "
               "least -100.",
-       .tags = Tag::NoInPlace,
+       .tags = Tag::Fused | Tag::NoInPlace,
        .decompose = cross_entropy_of_probability,
        .saves = saves::in({0, 1, 2}),
        .grad = probability_gradient,

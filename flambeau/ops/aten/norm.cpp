@@ -57,7 +57,7 @@ void define_standardize(OpTable& t) {
       _standardize,
       {.doc = "(self - mean) / sqrt(variance + eps) over dimensions, with the mean and the biased variance; "
               "in float32 for half precision.",
-       .tags = Tag::NoInPlace | Tag::NoOut,
+       .tags = Tag::Fused | Tag::NoInPlace | Tag::NoOut,
        .decompose =
            [](Tensor self, IntList dims, double eps) {
              const Standard s = standardized(to_compute(self), wrapped(dims, self.dim()), eps);
@@ -172,7 +172,7 @@ void define_layer_norm(OpTable& t) {
       native_layer_norm,
       {.doc = "(input - mean) / sqrt(variance + eps) * weight + bias over the last dimensions, the mean and "
               "1 / sqrt(variance + eps), these with size 1 there and in float32 for half precision.",
-       .tags = Tag::NoInPlace | Tag::NoOut,
+       .tags = Tag::Fused | Tag::NoInPlace | Tag::NoOut,
        .decompose = layer_norm_of,
        .saves = saves::in({0, 2}) | saves::out({1, 2}),
        .grad = layer_norm_gradient,
@@ -234,7 +234,7 @@ void define_rms_norm(OpTable& t) {
   t.define(_fused_rms_norm,
            {.doc = "input / sqrt(mean(input^2) + eps) * weight over the last dimensions, and "
                    "the factor 1 / sqrt(...). eps is the dtype's epsilon unless given.",
-            .tags = Tag::NoInPlace | Tag::NoOut,
+            .tags = Tag::Fused | Tag::NoInPlace | Tag::NoOut,
             .decompose = rms_norm_of,
             .saves = saves::in({0, 2}) | saves::out({1}),
             .grad = rms_norm_gradient,

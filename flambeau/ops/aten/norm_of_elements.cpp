@@ -71,7 +71,7 @@ void define_norms(OpTable& t) {
   t.define(vector_norm,
            {.doc = "(sum of |x|^ord)^(1/ord) over dimensions; ord 0 counts what is not 0, inf and -inf give "
                    "the extremes of |x|.",
-            .tags = kTags,
+            .tags = Tag::Fused | kTags,
             .decompose = norm_of,
             .saves = saves::in({0}) | saves::out({0}),
             .grad = norm_gradient,
@@ -120,7 +120,7 @@ Tensor log_of_sum(Tensor self, IntList list, bool keepdim) {
 void define_log_of_sum(OpTable& t) {
   t.define(logsumexp,
            {.doc = "log(sum(exp(x))) over dimensions, without overflow on the way.",
-            .tags = Tag::Reduction | Tag::NoInPlace,
+            .tags = Tag::Fused | Tag::Reduction | Tag::NoInPlace,
             .decompose = log_of_sum,
             .saves = saves::in({0}) | saves::out({0}),
             .grad =

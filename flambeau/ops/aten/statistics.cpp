@@ -256,7 +256,7 @@ void define_variances(OpTable& t) {
   const Samples corrected = samples::custom(variance_samples, {.dtypes = dtypes::floats, .tolerance = 1e-4});
   t.define(var, {.doc = "Sum of squared deviations from the mean over dimensions, divided by max(0, n - "
                         "correction); correction is 1 unless given.",
-                 .tags = kTags,
+                 .tags = Tag::Fused | kTags,
                  .decompose =
                      [](Tensor self, Dims dims, std::optional<Scalar> correction, bool keepdim) {
                        return to_dtype(moments(self, dims, correction_of(correction), keepdim).var,
@@ -273,7 +273,7 @@ void define_variances(OpTable& t) {
   t.define(
       std_dev,
       {.doc = "The square root of `var`; its gradient is 0 where it is 0.",
-       .tags = kTags,
+       .tags = Tag::Fused | kTags,
        .decompose =
            [](Tensor self, Dims dims, std::optional<Scalar> correction, bool keepdim) {
              return to_dtype(sqrt(moments(self, dims, correction_of(correction), keepdim).var), self.dtype());
@@ -287,7 +287,7 @@ void define_variances(OpTable& t) {
            },
        .samples = corrected});
   t.define(var_mean, {.doc = "`var` and the mean.",
-                      .tags = kTags,
+                      .tags = Tag::Fused | kTags,
                       .decompose =
                           [](Tensor self, Dims dims, std::optional<Scalar> correction, bool keepdim) {
                             const Moments m = moments(self, dims, correction_of(correction), keepdim);
@@ -308,7 +308,7 @@ void define_variances(OpTable& t) {
                           },
                       .samples = corrected});
   t.define(std_mean, {.doc = "`std` and the mean.",
-                      .tags = kTags,
+                      .tags = Tag::Fused | kTags,
                       .decompose =
                           [](Tensor self, Dims dims, std::optional<Scalar> correction, bool keepdim) {
                             const Moments m = moments(self, dims, correction_of(correction), keepdim);

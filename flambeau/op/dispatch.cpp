@@ -171,7 +171,11 @@ Backend& backend() {
 }
 void install_autograd(AutogradFn f) { g_autograd = f; }
 
-Tensor fake_tensor(const TensorSpec& spec) { return Tensor(spec, Storage::without_data(spec.device)); }
+Tensor fake_tensor(const TensorSpec& spec) {
+  Tensor t(spec, Storage::without_data(spec.device));
+  t.impl()->wrapped_number = spec.wrapped_number;
+  return t;
+}
 
 void dispatch(const OpInfo& op, Value* args, Value* outs) {
   check_types(op, args);

@@ -84,7 +84,8 @@ const EagerPrograms::Variant* EagerPrograms::find(const std::string& key, std::s
   return nullptr;
 }
 
-const EagerPrograms::Variant& EagerPrograms::compile(const OpInfo& op, const CallKind& call) {
+const EagerPrograms::Variant& EagerPrograms::compile(const OpInfo& op, const Value* args, const CallKind& call) {
+  infer_outputs(op, args);  // errors speak of the sizes as they are
   auto v = std::make_unique<Variant>();
   graph::Graph g = make_graph(op, call);
   sym::ShapeEnv::Scope scope(g.shape_env.get());
@@ -105,7 +106,7 @@ std::vector<Value> EagerPrograms::run(const OpInfo& op, const Value* args, std::
   {
     std::lock_guard lock(mutex_);
     v = find(call.key, call.values);
-    if (!v) v = &compile(op, call);
+    if (!v) v = &compile(op, args, call);
   }
   return v->executable->run(call.tensors, call.numbers, targets);
 }

@@ -40,7 +40,7 @@ class EagerPrograms {
     std::vector<std::pair<int, int>> guard_entries;
   };
   const Variant* find(const std::string& key, std::span<const int64_t> values);
-  const Variant& compile(const OpInfo& op, const CallKind& call);
+  const Variant& compile(const OpInfo& op, const Value* args, const CallKind& call);
 
   std::mutex mutex_;
   std::unordered_map<std::string, std::vector<std::unique_ptr<Variant>>> variants_;

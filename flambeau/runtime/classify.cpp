@@ -60,7 +60,13 @@ class Classifier {
   void target(const Tensor& t) {
     TensorSpec s;
     put('T', static_cast<int64_t>(t.dtype()));
+    const size_t known = out_.symbols.size();
     layout(t, s);
+    // What only the target's layout has is given as numbers.
+    for (size_t k = known; k < out_.symbols.size(); ++k) {
+      out_.number_symbols.push_back(out_.symbols[k]);
+      out_.numbers.push_back(out_.values[k]);
+    }
     out_.target_layouts.push_back(std::move(s));
   }
 
@@ -146,9 +152,16 @@ class Classifier {
       } else if (stride < 2) {
         s.strides[d] = stride;
         put('c', stride);
+        if (stride == 1) {
+          dense = size;
+          symbolic = s.sizes[d];
+        }
       } else {
         put('o', 0);
         s.strides[d] = fresh(stride);
+        // Dimensions further out may be dense on top of this one.
+        dense = stride * size;
+        symbolic = s.strides[d] * s.sizes[d];
       }
     }
   }

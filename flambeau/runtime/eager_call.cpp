@@ -5,6 +5,7 @@
 #include "flambeau/graph/pass/eliminate_common_subexpressions.h"
 #include "flambeau/graph/pass/eliminate_dead_code.h"
 #include "flambeau/loop/lower_node.h"
+#include "flambeau/op/dispatch.h"
 
 namespace fl::runtime {
 namespace {

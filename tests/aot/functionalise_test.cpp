@@ -7,7 +7,7 @@
 #include "flambeau/graph/analysis/purity.h"
 #include "flambeau/graph/pass/eliminate_dead_code.h"
 #include "flambeau/op/op.h"
-#include "tests/autograd/reference_backend.h"
+#include "tests/autograd/set_up.h"
 
 namespace fl::aot {
 namespace {

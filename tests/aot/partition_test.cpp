@@ -6,7 +6,7 @@
 #include "flambeau/aot/compiled_function.h"
 #include "flambeau/ops/functions.h"
 #include "programs.h"
-#include "tests/autograd/reference_backend.h"
+#include "tests/autograd/set_up.h"
 
 namespace fl::aot {
 namespace {

@@ -2,7 +2,7 @@
 #include "flambeau/autograd/autograd.h"
 #include "flambeau/ops/functions.h"
 #include "programs.h"
-#include "tests/autograd/reference_backend.h"
+#include "tests/autograd/set_up.h"
 
 namespace fl {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "flambeau/autograd/autograd.h"
 #include "flambeau/ops/functions.h"
-#include "reference_backend.h"
+#include "set_up.h"
 
 namespace fl::testing {
 

@@ -5,7 +5,7 @@
 
 #include "flambeau/base/error.h"
 #include "flambeau/ops/functions.h"
-#include "tests/autograd/reference_backend.h"
+#include "tests/autograd/set_up.h"
 
 namespace fl::graph {
 namespace {

@@ -8,7 +8,7 @@
 #include "flambeau/graph/pass/simplify_symbols.h"
 #include "flambeau/graph/pipeline.h"
 #include "flambeau/op/op.h"
-#include "tests/autograd/reference_backend.h"
+#include "tests/autograd/set_up.h"
 
 namespace fl::graph {
 namespace {

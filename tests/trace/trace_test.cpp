@@ -6,7 +6,7 @@
 #include "flambeau/autograd/autograd.h"
 #include "flambeau/base/error.h"
 #include "flambeau/ops/functions.h"
-#include "tests/autograd/reference_backend.h"
+#include "tests/autograd/set_up.h"
 
 namespace fl::trace {
 namespace {

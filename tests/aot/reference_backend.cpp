@@ -1,1 +1,0 @@
-#include "tests/autograd/reference_backend.cpp"

@@ -5,6 +5,7 @@
 //   FLAMBEAU_VERIFY=0                              no verification of graphs after each pass
 //   FLAMBEAU_CACHE_DIR, FLAMBEAU_CACHE=0           where compiled kernels are kept; off
 //   FLAMBEAU_TIMING=1                              stages of each compilation in ms on standard error
+//   FLAMBEAU_PROFILE=1                             time of each kernel and library call, when a program ends
 //   FLAMBEAU_FUZZ_COUNT, FLAMBEAU_FUZZ_SEED        length and seed of random tests
 #pragma once
 #include <string>

@@ -207,6 +207,10 @@ std::string Program::str() const {
   return out + "\n";
 }
 
-Program lower(const graph::Graph& g, const LowerOptions& options) { return Assembler(g, options).run(); }
+Program lower(const graph::Graph& g, const LowerOptions& options) {
+  // Lowerings compare sizes.
+  sym::ShapeEnv::Scope scope(g.shape_env ? g.shape_env.get() : sym::ShapeEnv::active());
+  return Assembler(g, options).run();
+}
 
 }  // namespace fl::loop

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 
+#include "flambeau/base/option.h"
 #include "flambeau/codegen/cpu/compile.h"
 #include "flambeau/loop/interpret.h"
 
@@ -31,6 +33,22 @@ struct Executable::SizePlan {
 };
 
 namespace {
+// Adds the time of one step of one run to its sum.
+class StepTimer {
+ public:
+  StepTimer(std::vector<std::atomic<int64_t>>* sums, size_t step) : sums_(sums), step_(step) {
+    if (sums_) start_ = std::chrono::steady_clock::now();
+  }
+  ~StepTimer() {
+    if (sums_) (*sums_)[step_] += (std::chrono::steady_clock::now() - start_) / std::chrono::nanoseconds(1);
+  }
+
+ private:
+  std::vector<std::atomic<int64_t>>* sums_;
+  size_t step_;
+  std::chrono::steady_clock::time_point start_;
+};
+
 constexpr int kKeptPlans = 64;
 constexpr int64_t kAlignment = 64;
 
@@ -98,6 +116,8 @@ Executable::Executable(loop::Program program, KernelRunner runner)
     }
     steps_.push_back(std::move(c));
   }
+  if (option("FLAMBEAU_PROFILE") == "1")
+    profile_ = std::make_unique<std::vector<std::atomic<int64_t>>>(steps_.size());
   if (runner_ != KernelRunner::Native) return;
   auto compiled = codegen::compile_kernels(kernels);
   size_t at = 0;
@@ -105,7 +125,27 @@ Executable::Executable(loop::Program program, KernelRunner runner)
     if (std::holds_alternative<KernelStep>(program_.steps[k])) steps_[k].kernel = compiled[at++];
 }
 
+// The slowest steps, on standard error.
+void Executable::print_profile() const {
+  std::vector<std::pair<int64_t, size_t>> order;
+  int64_t total = 0;
+  for (size_t s = 0; s < steps_.size(); ++s) {
+    order.emplace_back((*profile_)[s].load(), s);
+    total += order.back().first;
+  }
+  std::sort(order.rbegin(), order.rend());
+  fmt::print(stderr, "flambeau: {}: {:.3f} ms in {} steps\n", program_.name, static_cast<double>(total) / 1e6,
+             steps_.size());
+  for (size_t k = 0; k < order.size(); ++k) {
+    const auto& [time, s] = order[k];
+    const auto* kernel = std::get_if<KernelStep>(&program_.steps[s]);
+    fmt::print(stderr, "  {:10.3f} ms  step {:4} {}\n", static_cast<double>(time) / 1e6, s,
+               kernel ? kernel->kernel->name : std::get<LibraryStep>(program_.steps[s]).op->name());
+  }
+}
+
 Executable::~Executable() {
+  if (profile_) print_profile();
   for (SizePlan* p = plans_.load(); p;) {
     SizePlan* next = p->next;
     delete p;
@@ -268,6 +308,7 @@ std::vector<Value> Executable::run(std::span<const Tensor> inputs, std::span<con
 
   for (size_t s = 0; s < steps_.size(); ++s) {
     const CompiledStep& step = steps_[s];
+    const StepTimer timer(profile_.get(), s);
     SmallVector<void*, 16> pointers;
     if (std::holds_alternative<KernelStep>(program_.steps[s])) {
       for (int b : step.buffers) pointers.push_back(address[b]);

@@ -63,7 +63,9 @@ class Executable {
   };
   std::vector<OutputEntries> outputs_;
   std::vector<CompiledStep> steps_;
-  mutable std::atomic<SizePlan*> plans_{nullptr};  // a list that only grows, newest first
+  void print_profile() const;
+  std::unique_ptr<std::vector<std::atomic<int64_t>>> profile_;  // ns of each step, under FLAMBEAU_PROFILE=1
+  mutable std::atomic<SizePlan*> plans_{nullptr};               // a list that only grows, newest first
   mutable std::atomic<int> plan_count_{0};
 };
 

@@ -222,14 +222,21 @@ void run_sort(Evaluator& e, const Value* args, const std::vector<Tensor>& outs) 
 }
 
 Tensor nonzero_rows(const Tensor& self) {
-  std::vector<int64_t> rows;
+  std::vector<std::vector<int64_t>> columns(self.sizes().size());
   int64_t count = 0;
   each_index(numbers(self.sizes()), [&](std::span<const Expr> i) {
     if (!converted(read(self, i), self.dtype(), DType::Bool).get<bool>()) return;
     ++count;
-    for (const Expr& e : i) rows.push_back(e.value());
+    for (size_t d = 0; d < i.size(); ++d) columns[d].push_back(i[d].value());
   });
-  return tensor_from<int64_t>(rows, Sizes{count, self.dim()});
+  // A dimension's positions lie together, as in PyTorch.
+  std::vector<int64_t> all;
+  for (const auto& c : columns) all.insert(all.end(), c.begin(), c.end());
+  const Tensor by_dimension = tensor_from<int64_t>(all, Sizes{self.dim(), count});
+  TensorSpec s = by_dimension.spec();
+  std::swap(s.sizes[0], s.sizes[1]);
+  s.strides = {SymInt(1), SymInt(count)};
+  return Tensor(s, by_dimension.storage());
 }
 
 class ReferenceBackend final : public Backend {

@@ -248,6 +248,14 @@ InferResult gradient_rule(const InferCtx& c, int) {
   return {out};
 }
 
+// Contiguous, as weights are: the library brings it into that order at less cost than the parameter's update
+// would.
+InferResult weight_gradient_rule(const InferCtx& c, int) {
+  InferResult out = gradient_rule(c, 0);
+  out[0].strides = contiguous_strides(out[0].sizes);
+  return out;
+}
+
 Tensor channels_last(const Tensor& x) { return clone(x, MemoryFormat::ChannelsLast); }
 
 std::vector<Sample> convolution_samples(SampleMaker& m, const Samples& o) {
@@ -334,7 +342,7 @@ void define_convolution(OpTable& t) {
       _convolution_weight_grad,
       {.doc = "The gradient of `convolution` by its weight.",
        .tags = kTags | Tag::NoOut,
-       .infer = gradient_rule,
+       .infer = weight_gradient_rule,
        .lower = lower_weight_grad,
        .library = LibraryCall::ConvolutionWeight,
        .saves = saves::in({0, 1}),

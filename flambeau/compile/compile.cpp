@@ -10,6 +10,7 @@
 #include "flambeau/aot/compiled_function.h"
 #include "flambeau/base/option.h"
 #include "flambeau/compile/native_backend.h"
+#include "flambeau/compile/quick_guard.h"
 #include "flambeau/op/dispatch.h"
 
 namespace fl {
@@ -50,6 +51,7 @@ struct Compiled::State {
   struct Entry {
     std::shared_ptr<aot::CompiledFunction> function;
     std::unique_ptr<GraphReport> report = std::make_unique<GraphReport>();
+    std::unique_ptr<QuickGuard> quick;
   };
   using Entries = std::vector<std::shared_ptr<Entry>>;
 
@@ -72,6 +74,8 @@ struct Compiled::State {
 
 Compiled::State::Entry* Compiled::State::find(const Entries& list, const Tensors& inputs,
                                               std::string* reason) {
+  for (const auto& e : list)
+    if (e->quick->accepts(e->function->joint().program, inputs)) return e.get();
   for (const auto& e : list) {
     std::string why = trace::why_not(e->function->joint().program, inputs);
     if (why.empty()) return e.get();
@@ -159,6 +163,7 @@ std::shared_ptr<Compiled::State::Entry> Compiled::State::capture(const Tensors& 
   aot::CompileOptions aot_options;
   aot_options.trace = trace_options(inputs);
   entry->function = aot::CompiledFunction::make(function, inputs, compiler_for(options, report), aot_options);
+  entry->quick = std::make_unique<QuickGuard>(entry->function->joint().program);
   report->graph = graph::to_text(entry->function->forward_graph());
   const double total =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();

@@ -1,0 +1,85 @@
+#include "flambeau/compile/quick_guard.h"
+
+#include <algorithm>
+
+#include "flambeau/op/dispatch.h"
+
+namespace fl {
+namespace {
+constexpr size_t kMaxInputs = 8, kMaxSymbols = 16;
+}
+
+QuickGuard::QuickGuard(const trace::TracedProgram& p) {
+  std::vector<sym::Expr> symbols;
+  plain_ = p.guards().empty() && p.inputs.size() <= kMaxInputs;
+  for (const trace::InputInfo& in : p.inputs) {
+    if (!plain_) return;
+    plain_ = in.node >= 0 && in.same_as < 0 && in.shares_with < 0;
+    Input out{in.spec.dtype, in.spec.device, in.requires_grad, in.is_leaf, true, {}, {}};
+    for (SymInt s : in.spec.sizes) {
+      if (!s.is_symbolic()) {
+        out.sizes.push_back(s.expect_int());
+      } else if (s.expr().is_symbol()) {
+        auto it = std::find(symbols.begin(), symbols.end(), s.expr());
+        out.sizes.push_back(-1 - (it - symbols.begin()));
+        if (it == symbols.end()) symbols.push_back(s.expr());
+      } else {
+        plain_ = false;
+      }
+    }
+    const Sizes dense = contiguous_strides(in.spec.sizes);
+    for (int d = 0; d < in.spec.dim(); ++d)
+      out.contiguous = out.contiguous && dense[d].same_as(in.spec.strides[d]);
+    if (!out.contiguous)
+      for (SymInt s : in.spec.strides) {
+        plain_ = plain_ && !s.is_symbolic();
+        if (plain_) out.strides.push_back(s.expect_int());
+      }
+    inputs_.push_back(std::move(out));
+  }
+  symbols_ = static_cast<int>(symbols.size());
+  plain_ = plain_ && symbols.size() <= kMaxSymbols;
+}
+
+bool QuickGuard::accepts(const trace::TracedProgram& p, const Tensors& args) const {
+  if (!plain_ || args.size() != inputs_.size() || dispatch_state().grad_enabled != p.grad_enabled)
+    return false;
+  int64_t values[kMaxSymbols] = {};
+  for (size_t i = 0; i < args.size(); ++i) {
+    const Input& want = inputs_[i];
+    const Tensor& t = args[i];
+    if (!t.defined() || t.dtype() != want.dtype || t.device() != want.device ||
+        t.sizes().size() != want.sizes.size())
+      return false;
+    if (p.grad_enabled &&
+        (t.requires_grad() != want.requires_grad || (want.requires_grad && t.is_leaf() != want.is_leaf)))
+      return false;
+    for (size_t j = 0; j < i; ++j)
+      if (args[j].storage() == t.storage()) return false;
+    for (size_t d = 0; d < want.sizes.size(); ++d) {
+      const SymInt s = t.sizes()[d];
+      if (s.is_symbolic()) return false;
+      const int64_t size = s.expect_int(), expected = want.sizes[d];
+      if (expected >= 0) {
+        if (size != expected) return false;
+        continue;
+      }
+      int64_t& value = values[-1 - expected];
+      if (size < 2 || (value != 0 && value != size)) return false;
+      value = size;
+    }
+    if (want.contiguous) {
+      if (!t.is_contiguous()) return false;
+    } else {
+      for (size_t d = 0; d < want.strides.size(); ++d)
+        if (!t.strides()[d].same_as(want.strides[d])) return false;
+    }
+  }
+  for (const trace::GradAssumption& a : p.grad_assumptions)
+    if (p.outer(args, a.target).grad().defined() != a.defined) return false;
+  for (const trace::CapturedInfo& c : p.captured)
+    if (c.grad_of && c.node >= 0 && !p.outer(args, c.grad_of).grad().defined()) return false;
+  return true;
+}
+
+}  // namespace fl

@@ -1,0 +1,30 @@
+// The quick way to know that a capture fits a call.
+#pragma once
+#include <vector>
+
+#include "flambeau/trace/trace.h"
+
+namespace fl {
+
+/// A subset of trace::why_not as flat checks: accepts() is true only where why_not() is empty. It knows plain
+/// cases (no shared inputs, contiguous or constant strides, sizes that are numbers or symbols, no guards on
+/// sizes); for others it says no, and why_not decides.
+class QuickGuard {
+ public:
+  explicit QuickGuard(const trace::TracedProgram& p);
+  bool accepts(const trace::TracedProgram& p, const Tensors& args) const;
+
+ private:
+  struct Input {
+    DType dtype;
+    Device device;
+    bool requires_grad, is_leaf, contiguous;
+    std::vector<int64_t> sizes;    // a number, or -1 - k for symbol k
+    std::vector<int64_t> strides;  // where not contiguous
+  };
+  bool plain_ = true;
+  int symbols_ = 0;
+  std::vector<Input> inputs_;
+};
+
+}  // namespace fl

@@ -11,6 +11,9 @@ import sys
 
 from source_files import ROOT
 
+# Files whose initialisers are those of a library's headers, and why.
+ELSEWHERE = {"flambeau/aot/choose_saved.cpp": "Boost.Graph's headers define constants"}
+
 # The function that GCC makes of all dynamic initialisers of one source file.
 CONSTRUCTOR = re.compile(r"(.*):[0-9a-f]+ t _GLOBAL__sub_I_")
 
@@ -38,7 +41,7 @@ def main(arguments):
     if not objects:
         print(f"check_static_constructors: expected object files in {arguments[0]}, found none; build first")
         return 1
-    found = with_constructors(objects)
+    found = [s for s in with_constructors(objects) if str(s.relative_to(ROOT)) not in ELSEWHERE]
     for source in found:
         print(f"{source.relative_to(ROOT)}: has a static constructor; make it a function's static variable")
     print(f"check_static_constructors: {len(objects)} files, {len(found)} with static constructors")

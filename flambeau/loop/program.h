@@ -25,7 +25,7 @@ struct ProgramBuffer {
     Input,      ///< tensor number `index` of the call
     Output,     ///< freshly allocated for each call; at least one output reads it
     Temporary,  ///< in the arena
-    View,       ///< other strides of buffer number `index`, for library calls; offset from that buffer's start
+    View,  ///< other strides of buffer number `index`, for library calls; offset from that buffer's start
   };
   Kind kind = Kind::Temporary;
   int index = -1;

@@ -79,7 +79,7 @@ class LowerCtx {
   const TensorSpec& spec(int i, int item = 0) const { return in_.spec(i, item); }
   int list_size(int i) const { return in_.list_size(i); }
   bool item_defined(int i, int item) const { return in_.item_defined(i, item); }  ///< of a Tensor?[]
-  std::vector<Expr> sizes(int i, int item = 0) const;  ///< of a tensor argument
+  std::vector<Expr> sizes(int i, int item = 0) const;                             ///< of a tensor argument
   const TensorSpec& out(int i = 0) const { return outs_[i]; }
   std::vector<Expr> out_sizes(int i = 0) const;
 

@@ -85,7 +85,8 @@ const EagerPrograms::Variant* EagerPrograms::find(const std::string& key, std::s
   return nullptr;
 }
 
-const EagerPrograms::Variant& EagerPrograms::compile(const OpInfo& op, const Value* args, const CallKind& call) {
+const EagerPrograms::Variant& EagerPrograms::compile(const OpInfo& op, const Value* args,
+                                                     const CallKind& call) {
   infer_outputs(op, args);  // errors speak of the sizes as they are
   auto v = std::make_unique<Variant>();
   graph::Graph g = make_graph(op, call);

@@ -56,6 +56,7 @@ void CompiledFunction::prepare() {
       wanted[position(i)] = &joint_.program.outputs[i].spec;
   }
   separate_outputs(partition_.forward, owned, wanted);
+  find_restrided(wanted);
   for (const OutputRecipe& r : joint_.info.outputs)
     for (const ViewStep& s : r.steps)
       for (const Value& a : s.args)
@@ -68,6 +69,21 @@ void CompiledFunction::prepare() {
     if (!tracked) partition_.forward.takes_place_of.emplace_back(position(m.output), plan_.position(m.input));
   }
   forward_ = compiler_(partition_.forward);
+}
+
+// separate_outputs() gives every output the function's strides where they matter; the rest is metadata alone.
+void CompiledFunction::find_restrided(const std::vector<const TensorSpec*>& wanted) {
+  const graph::Graph& g = partition_.forward;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (!wanted[i] || g.outputs()[i].tag() != Value::Tag::GraphRef) continue;
+    const Sizes &now = g.spec(g.outputs()[i].graph_ref()).strides, &want = wanted[i]->strides;
+    bool differs = false, constant = true;
+    for (size_t d = 0; d < want.size(); ++d) {
+      differs = differs || !now[d].same_as(want[d]);
+      constant = constant && !want[d].is_symbolic();
+    }
+    if (differs && constant) restrided_.emplace_back(static_cast<int>(i), want);
+  }
 }
 
 const Runner& CompiledFunction::backward() {
@@ -101,6 +117,8 @@ class CompiledFunction::Call {
     if (f_.symbolic_steps_) symbols_.emplace(f_.partition_.forward, inputs_);
     StateGuard<bool> below(&DispatchState::below_autograd, true);
     outputs_ = f_.forward_(inputs_);
+    for (const auto& [position, strides] : f_.restrided_)
+      outputs_[position].tensor().impl()->spec.strides = strides;
   }
 
   Tensor output(int joint_output) const { return outputs_[f_.position(joint_output)].tensor(); }

@@ -41,6 +41,7 @@ class CompiledFunction : public std::enable_shared_from_this<CompiledFunction> {
   class Call;
   class BackwardNode;
   void prepare();
+  void find_restrided(const std::vector<const TensorSpec*>& wanted);
   const Runner& backward();
   /// Where the forward graph has an output of the joint graph.
   int position(int joint_output) const { return position_[joint_output]; }
@@ -55,6 +56,8 @@ class CompiledFunction : public std::enable_shared_from_this<CompiledFunction> {
   std::once_flag backward_once_;
   std::vector<int> position_;
   bool symbolic_steps_ = false;
+  /// Outputs of the forward graph whose strides say something else for dimensions of one element.
+  std::vector<std::pair<int, Sizes>> restrided_;
 };
 
 }  // namespace fl::aot

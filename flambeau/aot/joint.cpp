@@ -55,6 +55,7 @@ class JointTrace {
     separate_shared_inputs(result_.program);
     result_.info = functionalise(result_.program.graph, static_cast<size_t>(first_gradient()));
     for (const Head& h : heads_) result_.tangents.push_back({h.tangent, output_of(h)});
+    check_heads();
     return std::move(result_);
   }
 
@@ -177,6 +178,15 @@ class JointTrace {
     for (const Mutation& m : result_.info.mutations)
       if (m.input == node) return m.output;
     FL_RAISE(InternalError, "input {} changed but the functional graph does not change it", h.input);
+  }
+
+  // A gradient has to come in through a tensor that the graph makes.
+  void check_heads() const {
+    for (const Tangent& t : result_.tangents)
+      FL_CHECK(result_.program.graph.outputs()[t.output].tag() == Value::Tag::GraphRef, UnsupportedError,
+               "output {} shares memory with another result but not its history (a detached tensor that was "
+               "changed in place, say); return a clone of it",
+               t.output);
   }
 
   const trace::Callable& function_;

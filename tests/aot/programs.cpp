@@ -106,6 +106,15 @@ Seen run(const trace::Callable& f, const std::function<Tensors()>& make) {
 
 }  // namespace
 
+bool eager_succeeds(const Program& p) {
+  try {
+    run(p.function, p.inputs);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 void expect_same_as_eager(const Program& p) {
   set_up();
   SCOPED_TRACE(p.name);

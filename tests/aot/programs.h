@@ -31,5 +31,7 @@ std::vector<double> elements(const Tensor& t);
 /// Values, dtypes, strides, histories and shared memory of the outputs, values of the inputs afterwards, and
 /// gradients of everything that needs one.
 void expect_same_as_eager(const Program& p);
+/// Whether eager mode runs the program and its backward without an error.
+bool eager_succeeds(const Program& p);
 
 }  // namespace fl::testing

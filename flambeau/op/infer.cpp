@@ -126,7 +126,7 @@ Sizes broadcast_sizes(IntList a, IntList b) {
       o = b[j];
     } else if (j < 0) {
       o = a[i];
-    } else if (a[i].same_as(b[j])) {
+    } else if (a[i].same_as(b[j]) || b[j].same_as(1)) {
       o = a[i];
     } else if (a[i] == SymInt(1)) {
       o = b[j];

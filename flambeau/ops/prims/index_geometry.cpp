@@ -20,9 +20,22 @@ Sizes common_sizes(const std::vector<const Sizes*>& all) {
   return out;
 }
 
-IndexPlan plan_of(std::vector<int> given, const std::vector<const Sizes*>& sizes) {
+/// The same for sizes that the shape rule has seen to fit, without a guard.
+Sizes checked_sizes(const std::vector<const Sizes*>& all) {
+  Sizes out;
+  for (const Sizes* s : all) {
+    if (s->size() > out.size()) out.insert(out.begin(), s->size() - out.size(), SymInt(1));
+    for (size_t d = 0; d < s->size(); ++d) {
+      SymInt& size = out[out.size() - s->size() + d];
+      if (size.same_as(1)) size = (*s)[d];
+    }
+  }
+  return out;
+}
+
+IndexPlan plan_of(std::vector<int> given, Sizes common) {
   IndexPlan p;
-  p.sizes = common_sizes(sizes);
+  p.sizes = std::move(common);
   const bool neighbours = given.back() - given.front() + 1 == static_cast<int>(given.size());
   p.start = neighbours ? given.front() : 0;
   p.given = std::move(given);
@@ -84,7 +97,7 @@ IndexPlan index_plan(const InferCtx& c) {
     sizes.push_back(&c.spec(1, k).sizes);
   }
   FL_CHECK(!given.empty(), IndexError, "at least one index must be given");
-  return plan_of(std::move(given), sizes);
+  return plan_of(std::move(given), common_sizes(sizes));
 }
 
 IndexPlan index_plan(const LowerCtx& c) {
@@ -95,7 +108,7 @@ IndexPlan index_plan(const LowerCtx& c) {
     given.push_back(k);
     sizes.push_back(&c.spec(1, k).sizes);
   }
-  return plan_of(std::move(given), sizes);
+  return plan_of(std::move(given), checked_sizes(sizes));
 }
 
 Val strict_index(BodyOps& s, Val index, const Expr& size) {

@@ -197,6 +197,18 @@ std::tuple<Tensor, Tensor, Tensor> distinct(Tensor self, bool, bool return_inver
   return {out, inverse, counts};
 }
 
+/// Guards for sequences of as many elements up to a factor of two.
+int64_t bits_of(SymInt size) {
+  int64_t bits = 0;
+  while (SymInt(int64_t{1} << bits) <= size) ++bits;
+  return bits;
+}
+Tensor searched(const Tensor& sequence, const Tensor& values, bool out_int32, bool right) {
+  FL_CHECK(sequence.dim() > 0, RuntimeError,
+           "torch.searchsorted(): boundaries tensor should have positive dimension");
+  return _search(sequence, values, out_int32, right, bits_of(sequence.size(-1)));
+}
+
 /// Steps of descending powers of two: each is taken where the element it lands after still lies before the
 /// value.
 Lowered lower_search(const LowerCtx& c) {
@@ -204,20 +216,18 @@ Lowered lower_search(const LowerCtx& c) {
   l.sizes = c.out_sizes();
   const std::vector<Expr> sequence = c.sizes(0);
   const bool right = c.arg(3).to_bool(), one_for_all = sequence.size() == 1;
-  const int64_t n = c.spec(0).sizes.back().guard_int();
-  const Expr size(n);
+  const Expr n = sequence.back();
+  const int64_t bits = c.arg(4).to_int();
   const DType dtype = compute_dtype(promote(c.spec(0).dtype, c.spec(1).dtype));
   l.body = [=](BodyOps& s, std::span<const Expr> i, std::span<const Expr>) {
     const Val value = s.cast(s.load(1, i), dtype);
     const auto number = [&](int64_t k) { return s.constant(DType::Int64, k); };
     Val position = number(0);
-    int64_t top = 1;
-    while (top * 2 <= n) top *= 2;
-    for (int64_t step = top; step > 0 && n > 0; step /= 2) {
-      const Val next = s.add(position, number(step)), inside = s.le(next, number(n));
+    for (int64_t bit = bits - 1; bit >= 0; --bit) {
+      const Val next = s.add(position, number(int64_t{1} << bit)), inside = s.le(next, s.index(n));
       Index at(i.begin(), i.begin() + (one_for_all ? 0 : i.size() - 1));
       at.push_back(s.as_index(s.select(inside, s.sub(next, number(1)), number(0))));
-      const Val element = s.cast(s.load(0, at), dtype);
+      const Val element = s.cast(s.load(0, at, inside), dtype);
       const Val before = right ? s.bit_not(s.lt(value, element)) : s.lt(element, value);
       position = s.select(s.bit_and(inside, before), next, position);
     }
@@ -251,7 +261,7 @@ void define_search(OpTable& t) {
              FL_CHECK(!side || *side == "left" || *side == "right", RuntimeError,
                       "torch.searchsorted(): side can only be 'left' or 'right' but got {}", *side);
              const Tensor in_order = sorter.defined() ? gather(sequence, -1, sorter) : sequence;
-             return _search(in_order, self, out_int32, right || (side && *side == "right"));
+             return searched(in_order, self, out_int32, right || (side && *side == "right"));
            },
        .samples = samples::custom(
            [](SampleMaker& m, const Samples& o) {
@@ -271,14 +281,14 @@ void define_search(OpTable& t) {
             .lower = lower_search,
             .samples = samples::custom([](SampleMaker& m, const Samples& o) {
               const Tensor steps = to_dtype(tensor_from<double>({-2, 0, 0, 1, 2}, Sizes{5}), m.dtype());
-              return std::vector<Sample>{{{steps, m.make({3, 4}, o.low, o.high), false, true}, "", ""}};
+              return std::vector<Sample>{{{steps, m.make({3, 4}, o.low, o.high), false, true, 3}, "", ""}};
             })});
   t.define(bucketize,
            {.doc = "Which interval between sorted boundaries each element lies in; an element equal to "
                    "a boundary lies before it, or after it (right).",
             .tags = Tag::NoInPlace | Tag::NonDifferentiable,
             .decompose = [](Tensor self, Tensor boundaries, bool out_int32,
-                            bool right) { return _search(boundaries, self, out_int32, right); },
+                            bool right) { return searched(boundaries, self, out_int32, right); },
             .samples = samples::custom([](SampleMaker& m, const Samples& o) {
               const Tensor steps = to_dtype(tensor_from<double>({-2, 0, 1}, Sizes{3}), m.dtype());
               return std::vector<Sample>{{{m.make({3, 4}, o.low, o.high), steps}, "", ""},

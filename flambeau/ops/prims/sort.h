@@ -35,7 +35,9 @@ inline constexpr Op<
     "str? "
     "side=None, Tensor? sorter=None) -> Tensor">
     searchsorted;
-inline constexpr Op<"_search(Tensor sequence, Tensor self, bool out_int32, bool right) -> Tensor"> _search;
+/// bits: the sequences are shorter than 2^bits.
+inline constexpr Op<"_search(Tensor sequence, Tensor self, bool out_int32, bool right, int bits) -> Tensor">
+    _search;
 inline constexpr Op<
     "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor">
     bucketize;

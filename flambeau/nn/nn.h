@@ -1,0 +1,17 @@
+// Modules, losses, optimisers and data for C++ programs.
+#pragma once
+#include "flambeau/nn/activation.h"
+#include "flambeau/nn/attention.h"
+#include "flambeau/nn/convolution.h"
+#include "flambeau/nn/data.h"
+#include "flambeau/nn/init.h"
+#include "flambeau/nn/linear.h"
+#include "flambeau/nn/loss.h"
+#include "flambeau/nn/module.h"
+#include "flambeau/nn/normalization.h"
+#include "flambeau/nn/optimizer.h"
+#include "flambeau/nn/optimizers.h"
+#include "flambeau/nn/pooling.h"
+#include "flambeau/nn/recurrent.h"
+#include "flambeau/nn/scheduler.h"
+#include "flambeau/nn/sequential.h"

@@ -10,3 +10,6 @@ fl_check(format tools/check_format.py)
 if(NOT FLAMBEAU_SANITIZE)  # sanitizers add constructors of their own
   fl_check(static_constructors tools/check_static_constructors.py ${CMAKE_BINARY_DIR})
 endif()
+if(FLAMBEAU_EXAMPLES)
+  fl_check(docs tools/check_docs.py ${CMAKE_BINARY_DIR})
+endif()

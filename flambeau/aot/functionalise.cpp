@@ -245,12 +245,13 @@ void Functionaliser::make_recipes(FunctionalInfo& info, std::vector<Value>& outp
   const size_t count = std::min(info.outputs.size(), replayed_);
   for (size_t i = count; i < info.outputs.size(); ++i) outputs[i] = functional(outputs[i]);
   std::vector<int> value_of(count, -1);
-  std::unordered_map<int, int> uses;         // outputs on each root
-  std::unordered_map<int, int> base_output;  // the output that is the root itself
+  std::unordered_map<int, int> first_output;  // of each value
+  std::unordered_map<int, int> uses;          // different outputs on each root
+  std::unordered_map<int, int> base_output;   // the output that is the root itself
   for (size_t i = 0; i < count; ++i) {
     if (outputs[i].tag() != Value::Tag::GraphRef) continue;
     const int v = value_of[i] = index_of(outputs[i].graph_ref());
-    ++uses[values_[v].root];
+    if (first_output.emplace(v, static_cast<int>(i)).second) ++uses[values_[v].root];
     if (values_[v].parent < 0) base_output.emplace(values_[v].root, static_cast<int>(i));
   }
   for (size_t i = 0; i < count; ++i) {
@@ -264,6 +265,12 @@ void Functionaliser::make_recipes(FunctionalInfo& info, std::vector<Value>& outp
       continue;
     }
     auto base = base_output.find(v.root);
+    const int first = first_output.at(value_of[i]);
+    if (uses[v.root] == 1 && first != static_cast<int>(i)) {
+      recipe = {OutputRecipe::Kind::Output, -1, first, {}};
+      outputs[i] = Value();
+      continue;
+    }
     if (uses[v.root] == 1 || (base != base_output.end() && base->second == static_cast<int>(i))) {
       outputs[i] = Value(get(value_of[i]));
       continue;

@@ -159,7 +159,14 @@ class JointTrace {
       if (real_[i].requires_grad()) add_target(real_[i], {Outer::Kind::Input, static_cast<int>(i)}, targets);
     if (targets.empty()) return;
     Tensors grads;
-    session_.run([&] { grads = grad(heads, targets, tangents, {}, true); });
+    try {
+      session_.run([&] { grads = grad(heads, targets, tangents, {}, true); });
+    } catch (const UnsupportedError&) {
+      throw;
+    } catch (const RuntimeError& e) {
+      // Whether eager mode comes to this depends on which gradients the caller asks for.
+      FL_RAISE(UnsupportedError, "not all gradients of the function exist: {}", e.message());
+    }
     const std::vector<Gradient> all = std::exchange(result_.gradients, {});
     for (size_t i = 0; i < grads.size(); ++i) {
       if (!grads[i].defined()) continue;

@@ -6,7 +6,12 @@
 namespace fl::graph {
 
 Value fake_argument(const Graph& g, const Value& v) {
-  auto fake = [&](GraphRef r) { return r.node < 0 ? Tensor() : fake_tensor(g.spec(r)); };
+  auto fake = [&](GraphRef r) {
+    if (r.node < 0) return Tensor();
+    Tensor t = fake_tensor(g.spec(r));
+    t.impl()->wrapped_number = g.spec(r).wrapped_number;
+    return t;
+  };
   if (v.tag() == Value::Tag::GraphRef) return Value(fake(v.graph_ref()));
   if (v.tag() != Value::Tag::GraphRefList) return v;
   std::vector<Tensor> list;

@@ -98,7 +98,7 @@ int64_t ShapeEnv::specialize(const Expr& e) {
   return *v;
 }
 
-// From a == b: the newest symbol that occurs alone and linearly is replaced.
+// From a == b: the newest symbol that occurs alone and linearly is replaced; else what equals a constant.
 void ShapeEnv::learn_equal(const Expr& a, const Expr& b) {
   const Expr d = a - b;
   auto symbols = symbols_of(d);
@@ -121,6 +121,8 @@ void ShapeEnv::learn_equal(const Expr& a, const Expr& b) {
       }
     }
   }
+  if (a.is_const() != b.is_const())
+    replacements_.insert_or_assign(a.is_const() ? b : a, a.is_const() ? a : b);
 }
 
 }  // namespace fl::sym

@@ -1,0 +1,173 @@
+#include "compare_runs.h"
+
+#include <cmath>
+
+#include "flambeau/autograd/autograd.h"
+#include "flambeau/graph/pass/decompose.h"
+#include "flambeau/graph/pass/simplify_symbols.h"
+#include "flambeau/graph/pipeline.h"
+#include "flambeau/loop/program.h"
+#include "flambeau/ops/functions.h"
+#include "flambeau/runtime/executable.h"
+
+namespace fl::testing {
+namespace {
+
+std::string describe(const Tensor& t) {
+  if (!t.defined()) return "undefined";
+  // Strides of dimensions that have no second element mean nothing.
+  std::string strides;
+  const bool empty = t.numel().same_as(0);
+  for (int d = 0; d < t.dim(); ++d)
+    strides += empty || t.sizes()[d].same_as(1) ? " ." : fmt::format(" {}", t.strides()[d]);
+  return fmt::format("{}{} strides{} requires_grad {}", name(t.dtype()), to_string(t.sizes()), strides,
+                     t.requires_grad());
+}
+
+std::string relation(const Tensor& t, const std::vector<Tensor>& others) {
+  std::string text;
+  for (size_t i = 0; i < others.size(); ++i) {
+    if (t.is_same(others[i]))
+      text += fmt::format(" is {}", i);
+    else if (t.storage() == others[i].storage())
+      text += fmt::format(" shares {} at {}", i, t.offset() - others[i].offset());
+  }
+  return text;
+}
+
+double tolerance_of(DType d) {
+  switch (d) {
+    case DType::BFloat16:
+      return 3e-2;
+    case DType::Float16:
+      return 4e-3;
+    case DType::Float64:
+      return 1e-11;
+    default:
+      return 2e-5;
+  }
+}
+
+void add_value(Run& r, std::string name, const Tensor& t, bool exact, double least = 0) {
+  r.names.push_back(std::move(name));
+  r.values.push_back(t.defined() ? t.to_vector<double>() : std::vector<double>());
+  r.exact.push_back(exact);
+  r.tolerance.push_back(std::max(least, t.defined() ? tolerance_of(t.dtype()) : 0.0));
+}
+
+// Weights of a linear function, not symmetric.
+Tensor weights(const Tensor& like) {
+  std::vector<double> w(static_cast<size_t>(like.numel().expect_int()));
+  for (size_t i = 0; i < w.size(); ++i) w[i] = 0.25 + 0.125 * static_cast<double>(i % 7);
+  return _to_copy(tensor_from(w, like.sizes()), like.dtype());
+}
+
+bool same_bits(double a, double b) {
+  return std::isnan(a) ? std::isnan(b) : a == b && std::signbit(a) == std::signbit(b);
+}
+
+// Losses of precision in one value show in all that is computed from it.
+double loosest(const RandomProgram& p, const std::vector<Tensor>& outputs) {
+  double out = 0;
+  for (const ProgramInput& i : p.inputs)
+    out = std::max(
+        out, tolerance_of(i.dtype) *
+                 (i.dtype == DType::Int64 || i.dtype == DType::Bool || i.dtype == DType::Int32 ? 0 : 1));
+  for (const ProgramStep& s : p.steps)
+    for (const Value& v : s.args)
+      if (v.tag() == Value::Tag::DType && is_floating(v.dtype()))
+        out = std::max(out, tolerance_of(v.dtype()));
+  for (const Tensor& t : outputs)
+    if (is_floating(t.dtype())) out = std::max(out, tolerance_of(t.dtype()));
+  return out;
+}
+
+}  // namespace
+
+Run observe(const RandomProgram& p, const Callable& f, int64_t n) {
+  Run r;
+  manual_seed(3);
+  std::vector<Tensor> leaves;
+  const std::vector<Tensor> inputs = make_inputs(p, n, &leaves);
+  std::vector<Tensor> outputs;
+  try {
+    outputs = f(inputs);
+    const double least = loosest(p, outputs);
+    std::vector<Tensor> known = inputs;
+    for (size_t k = 0; k < outputs.size(); ++k) {
+      r.facts.push_back(fmt::format("output {}: {}{}", k, describe(outputs[k]), relation(outputs[k], known)));
+      add_value(r, fmt::format("output {}", k), outputs[k], p.exact_outputs[k], least);
+      known.push_back(outputs[k]);
+    }
+    for (size_t k = 0; k < inputs.size(); ++k) {
+      r.facts.push_back(fmt::format("input {}: {}", k, describe(inputs[k])));
+      add_value(r, fmt::format("input {}", k), inputs[k], false, least);
+    }
+    if (!p.gradients) return r;
+    std::vector<Tensor> heads, grads;
+    for (const Tensor& t : outputs)
+      if (t.requires_grad()) heads.push_back(t), grads.push_back(weights(t));
+    if (heads.empty()) return r;
+    backward(heads, grads);
+    for (size_t k = 0; k < leaves.size(); ++k) {
+      r.facts.push_back(fmt::format("gradient {}: {}", k, describe(leaves[k].grad())));
+      add_value(r, fmt::format("gradient {}", k), leaves[k].grad(), false, least);
+    }
+  } catch (const Error& e) {
+    r.error = typeid(e).name();
+    r.message = e.message();
+  }
+  return r;
+}
+
+std::string difference(const Run& eager, const Run& compiled, bool* bits) {
+  if (eager.error.empty() != compiled.error.empty())
+    return fmt::format("raises '{}', eager '{}'", compiled.message, eager.message);
+  if (!eager.error.empty()) return {};
+  if (eager.facts.size() != compiled.facts.size()) return "other numbers of facts";
+  for (size_t k = 0; k < eager.facts.size(); ++k)
+    if (eager.facts[k] != compiled.facts[k])
+      return fmt::format("{}\n  eager {}", compiled.facts[k], eager.facts[k]);
+  for (size_t k = 0; k < eager.values.size(); ++k) {
+    const auto &x = eager.values[k], &y = compiled.values[k];
+    if (x.size() != y.size()) return eager.names[k] + " has another number of elements";
+    double scale = 0;
+    for (double e : x)
+      if (std::isfinite(e)) scale = std::max(scale, std::abs(e));
+    for (size_t i = 0; i < x.size(); ++i) {
+      if (same_bits(x[i], y[i])) continue;
+      const bool close = x[i] == y[i] || std::abs(x[i] - y[i]) <= eager.tolerance[k] * std::max(1e-3, scale);
+      if (eager.exact[k] || !close)
+        return fmt::format("{}: element {} is {}, eager {}", eager.names[k], i, y[i], x[i]);
+      if (bits) *bits = true;
+    }
+  }
+  return {};
+}
+
+void register_unfused_backend() {
+  register_backend("unfused", [](const graph::Graph& original) -> GraphRunner {
+    graph::Graph g = original;
+    std::optional<sym::ShapeEnv::Scope> scope;
+    if (g.shape_env) scope.emplace(g.shape_env.get());
+    graph::decompose(g);
+    graph::run_passes(g, graph::simplification_passes(), "unfused");
+    if (g.shape_env) graph::simplify_symbols(g);
+    auto executable = std::make_shared<runtime::Executable>(loop::lower(g, {.fuse = false}));
+    std::vector<bool> numbers;
+    for (int32_t id : g.inputs()) numbers.push_back(g.node(id).is_number());
+    return [executable, numbers](const std::vector<Value>& inputs) {
+      std::vector<Tensor> tensors;
+      std::vector<int64_t> integers;
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        if (numbers[i])
+          integers.push_back(inputs[i].to_int());
+        else
+          tensors.push_back(inputs[i].tensor());
+      }
+      return executable->run(tensors, integers);
+    };
+  });
+}
+
+}  // namespace fl::testing

@@ -1,0 +1,106 @@
+// Random programs: eager = compiled with every backend, on the first sizes and on others.
+// FLAMBEAU_FUZZ_COUNT programs (default 25) from FLAMBEAU_FUZZ_SEED on (default 1), one seed a program.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+
+#include "compare_runs.h"
+#include "flambeau/base/option.h"
+
+namespace fl::testing {
+namespace {
+
+struct Counts {
+  int programs = 0, runs = 0, not_to_the_bit = 0, captured_again = 0, fallbacks = 0, raised = 0;
+  std::map<std::string, int> bits_by_backend;
+};
+
+// Whether only first dimensions are open: those are symbols at the first capture.
+bool first_dimensions_only(const RandomProgram& p) {
+  for (const ProgramInput& i : p.inputs)
+    for (size_t d = 1; d < i.sizes.size(); ++d)
+      if (i.sizes[d] == kOpenSize) return false;
+  return true;
+}
+
+// The first difference of a program compiled with a backend, or nothing.
+std::string check(const RandomProgram& p, const std::string& backend, Counts* counts = nullptr) {
+  const Callable f = [p](const Tensors& inputs) { return run_program(p, inputs); };
+  std::vector<int64_t> sizes{kFirstSize};
+  if (backend != "interpreter" || !p.large) sizes.insert(sizes.end(), {9, 13});
+  const Run first = observe(p, f, kFirstSize);
+  if (!first.error.empty()) {
+    if (counts) ++counts->raised;
+    return {};
+  }
+  std::string text;
+  try {
+    const Compiled compiled = compile(f, {.backend = backend});
+    for (int64_t n : sizes) {
+      const Run eager = n == kFirstSize ? first : observe(p, f, n);
+      if (!eager.error.empty()) continue;  // the program fixes other sizes
+      bool bits = false;
+      std::string d = difference(eager, observe(p, compiled, n), &bits);
+      if (!d.empty()) text += fmt::format("  n = {}: {}\n", n, d);
+      if (counts) {
+        ++counts->runs;
+        if (bits) ++counts->not_to_the_bit, ++counts->bits_by_backend[backend];
+      }
+      if (!text.empty()) return text;
+    }
+    const Explanation e = compiled.explain();
+    if (!e.fallbacks.empty() && e.fallbacks[0].find("not all gradients") == std::string::npos)
+      text = "  runs eagerly: " + e.fallbacks[0] + "\n";
+    if (counts && !e.fallbacks.empty()) ++counts->fallbacks;
+    if (counts && e.graphs.size() > 1) ++counts->captured_again;
+    if (e.graphs.size() > 1 && first_dimensions_only(p))
+      text += fmt::format("  captured again: {}\n", e.graphs[1].reason);
+  } catch (const Error& e) {
+    text += "  raises " + e.message() + "\n";
+  }
+  return text;
+}
+
+class CompileFuzz : public ::testing::Test {
+ protected:
+  void SetUp() override { register_unfused_backend(); }
+};
+
+TEST_F(CompileFuzz, CompiledIsEager) {
+  const int count = std::atoi(option("FLAMBEAU_FUZZ_COUNT", "25").c_str());
+  const uint64_t seed = std::strtoull(option("FLAMBEAU_FUZZ_SEED", "1").c_str(), nullptr, 10);
+  Counts counts;
+  std::map<std::string, int> broken;
+  int failures = 0;
+  for (int k = 0; k < count && failures < 10; ++k) {
+    std::vector<std::string> errors;
+    const RandomProgram p = random_program(seed + static_cast<uint64_t>(k), errors);
+    for (const std::string& e : errors) ++broken[e];
+    if (count == 1) fmt::print("{}", p.str()), std::fflush(stdout);
+    ++counts.programs;
+    for (const char* backend : {"native", "interpreter", "aot_eager", "unfused"}) {
+      if (p.large && backend == std::string("interpreter")) continue;
+      std::string text = check(p, backend, &counts);
+      if (text.empty()) continue;
+      ++failures;
+      const RandomProgram small =
+          shrink(p, [&](const RandomProgram& q) { return !check(q, backend).empty(); });
+      ADD_FAILURE() << "seed " << seed + static_cast<uint64_t>(k) << ", backend " << backend << "\n"
+                    << check(small, backend) << small.str();
+      break;
+    }
+  }
+  for (const auto& [message, times] : broken)
+    ADD_FAILURE() << "eager: " << message << " (" << times << " times)";
+  std::string by_backend;
+  for (const auto& [backend, n] : counts.bits_by_backend) by_backend += fmt::format(" {} {}", backend, n);
+  fmt::print(
+      "{} programs, {} runs; close, but not equal to the bit:{} {}; captured again: {}; eager: {}; raised: "
+      "{}\n",
+      counts.programs, counts.runs, counts.not_to_the_bit, by_backend, counts.captured_again,
+      counts.fallbacks, counts.raised);
+}
+
+}  // namespace
+}  // namespace fl::testing

@@ -35,14 +35,13 @@ GraphCompiler compiler_for(const CompileOptions& options, GraphReport* report) {
       return compile_graph(g, runtime::KernelRunner::Interpreter, name, report);
     };
   if (options.backend == "aot_eager") return [](const graph::Graph& g) { return aot::interpreted(g); };
-  std::lock_guard lock(backends().mutex);
-  auto it = backends().by_name.find(options.backend);
-  if (it == backends().by_name.end()) {
-    std::string known;
-    for (const std::string& n : list_backends()) known += (known.empty() ? "" : ", ") + n;
-    FL_RAISE(ValueError, "there is no backend '{}'; known are {}", options.backend, known);
+  {
+    std::lock_guard lock(backends().mutex);
+    if (auto it = backends().by_name.find(options.backend); it != backends().by_name.end()) return it->second;
   }
-  return it->second;
+  std::string known;
+  for (const std::string& n : list_backends()) known += (known.empty() ? "" : ", ") + n;
+  FL_RAISE(ValueError, "there is no backend '{}'; known are {}", options.backend, known);
 }
 
 }  // namespace

@@ -143,8 +143,8 @@ class Classifier {
     for (int d : order) {
       const int64_t stride = t.strides()[d].expect_int(), size = t.sizes()[d].expect_int();
       put('d', d);
-      if (size == 1 || stride == dense) {
-        // A dimension of size 1 has no stride that matters.
+      // The stride of a dimension of size 1 matters, too: the layout of the result can depend on it.
+      if (stride == dense) {
         s.strides[d] = symbolic;
         put('=', 0);
         dense *= std::max<int64_t>(size, 1);

@@ -93,12 +93,15 @@ void run_step(const ProgramStep& s, std::vector<Tensor>& values, SymInt n) {
       args.push_back(with_size(v, n));
     }
   }
+  const size_t before = values.size();
   for (const Value& v : call(*s.op, std::move(args))) {
     if (v.tag() == Value::Tag::TensorList)
       for (const Tensor& t : v.tensors()) values.push_back(t);
     else
       values.push_back(v.tensor());
   }
+  FL_CHECK(s.results < 0 || values.size() - before == static_cast<size_t>(s.results), ValueError,
+           "{} gives {} results instead of {}", s.op->name(), values.size() - before, s.results);
 }
 
 std::vector<Tensor> run_program(const RandomProgram& p, const std::vector<Tensor>& inputs) {
@@ -208,7 +211,7 @@ class Maker {
     if (!op) return broken_.push_back("no operator " + op_name), false;
     for (int i = static_cast<int>(args.size()); i < op->arg_count(); ++i)
       args.push_back(*op->schema.args[i].default_value);
-    ProgramStep step{op, std::move(args), 1};
+    ProgramStep step{op, std::move(args), -1};
     const size_t before = values_.size();
     try {
       run_step(step, values_, kFirstSize);
@@ -365,8 +368,10 @@ class Maker {
       case 2:
       case 3: {
         if (n == 0) return false;
-        const Value start = pick({Value(), Value(0), Value(1), Value(-2), Value(2)});
-        const Value end = pick({Value(), Value(), Value(-1), Value(4)});
+        const Value start = pick({Value(), Value(0), Value(1), Value(-5), Value(2)});
+        const bool from_end = start.tag() == Value::Tag::Int && start.to_int() < 0;
+        // Which of the two comes first must not depend on the open size.
+        const Value end = from_end ? Value() : pick({Value(), Value(), Value(-1), Value(4)});
         return emit("slice.Tensor", {ref(v), Value(d), start, end, Value(pick({1, 1, 2, 3}))}, true);
       }
       case 4: {

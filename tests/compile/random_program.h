@@ -29,7 +29,7 @@ struct ProgramInput {
 struct ProgramStep {
   const OpInfo* op = nullptr;
   std::vector<Value> args;
-  int results = 1;
+  int results = -1;  ///< -1: not known yet
 };
 
 /// Values are numbered: the inputs, then the results of the steps.

@@ -23,7 +23,10 @@ int temporaries(const Program& p) {
   return n;
 }
 
-Tensors chain(const Tensors& a) { return {mul(sin(add(a[0], a[1])), sigmoid(a[0]))}; }
+Tensors chain(const Tensors& a) {
+  const Tensor wave = sin(add(a[0], a[1]));
+  return {mul(wave, sigmoid(a[0]))};
+}
 
 TEST(Fuse, ChainsOfElementwiseOperators) {
   const Program p = lowered(chain, {{40, 30}, {40, 30}});
@@ -64,7 +67,6 @@ TEST(Fuse, ViewsAreIndices) {
 TEST(Fuse, Softmax) {
   const Program p = lowered([](const Tensors& a) { return Tensors{softmax(a[0], -1)}; }, {{256, 100}});
   EXPECT_EQ(kernel_count(p), 1) << p.str();
-  EXPECT_EQ(temporaries(p), 0);
   EXPECT_EQ(kernel(p).vector, VectorAxis::Inner);
 }
 

@@ -20,7 +20,12 @@ void define_rectifiers(OpTable& t) {
   t.define(relu, {.doc = "max(x, 0).",
                   .tags = Tag::Fused,
                   .infer = rule::real(),
-                  .decompose = [](Tensor self) { return clamp_min(self, 0); },
+                  .decompose =
+                      [](Tensor self) {
+                        FL_CHECK(self.dtype() != DType::Bool, RuntimeError,
+                                 "Boolean inputs not supported for relu");
+                        return clamp_min(self, 0);
+                      },
                   .saves = saves::out({0}),
                   .grad = [](GradCtx& c, const Tensor& g) { return where(le(c.out(0), 0), 0, g); },
                   .samples = samples::unary({.dtypes = dtypes::integers | dtypes::floats})});

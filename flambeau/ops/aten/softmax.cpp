@@ -28,14 +28,14 @@ DType result_dtype(const Tensor& self, bool half_to_float) {
 }
 
 Tensor softmax_of(Tensor self, int64_t dim, bool half_to_float) {
-  if (self.numel().same_as(0)) return to_dtype(self, result_dtype(self, half_to_float));
+  if (self.numel().same_as(0)) return _to_copy(self, result_dtype(self, half_to_float));
   const Tensor x = to_compute(self);
   const Tensor e = exp(sub(x, amax(x, along(x, dim), true)));
   return to_dtype(div(e, sum(e, along(x, dim), true)), result_dtype(self, half_to_float));
 }
 
 Tensor log_softmax_of(Tensor self, int64_t dim, bool half_to_float) {
-  if (self.numel().same_as(0)) return to_dtype(self, result_dtype(self, half_to_float));
+  if (self.numel().same_as(0)) return _to_copy(self, result_dtype(self, half_to_float));
   const Tensor x = to_compute(self);
   const Tensor below = sub(x, amax(x, along(x, dim), true));
   return to_dtype(sub(below, log(sum(exp(below), along(x, dim), true))), result_dtype(self, half_to_float));

@@ -36,6 +36,9 @@ void CompiledFunction::prepare() {
   graph::Graph& g = joint_.program.graph;
   graph::run_passes(g, graph::simplification_passes(), "joint");
   graph::simplify_symbols(g);
+  // Sizes may have become known since the function ran.
+  for (trace::InputInfo& i : joint_.program.inputs) i.spec = graph::simplified(*g.shape_env, i.spec);
+  for (trace::OutputInfo& o : joint_.program.outputs) o.spec = graph::simplified(*g.shape_env, o.spec);
   partition_ = aot::partition(joint_, options_.partition);
   plan_ = trace::InputPlan(joint_.program);
 

@@ -1,4 +1,6 @@
 // Putting a node's loops onto a group's.
+#include <algorithm>
+
 #include "flambeau/loop/fuse.h"
 
 namespace fl::loop {
@@ -15,6 +17,10 @@ std::optional<Index> align(const std::vector<Expr>& dims, const std::vector<Loop
   for (const Loop& l : all)
     if (!l.size.is_const(1)) loops.push_back(l);
   Index out(dims.size(), Expr(0));
+  const bool empty = std::any_of(dims.begin(), dims.end(), [](const Expr& e) { return e.is_const(0); });
+  const bool never =
+      std::any_of(loops.begin(), loops.end(), [](const Loop& l) { return l.size.is_const(0); });
+  if (empty && never) return out;  // no point, so any index
   size_t at = 0;
   for (size_t d = 0; d < dims.size();) {
     if (dims[d].is_const(1)) {

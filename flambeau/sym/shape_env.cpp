@@ -121,8 +121,17 @@ void ShapeEnv::learn_equal(const Expr& a, const Expr& b) {
       }
     }
   }
-  if (a.is_const() != b.is_const())
-    replacements_.insert_or_assign(a.is_const() ? b : a, a.is_const() ? a : b);
+  if (a.is_const() == b.is_const()) return;
+  Expr atom = a.is_const() ? b : a;
+  int64_t value = a.is_const() ? a.value() : b.value();
+  while ((atom.kind() == Kind::Add || atom.kind() == Kind::Mul) && atom.args().size() == 2 &&
+         atom.args()[0].is_const()) {
+    const int64_t c = atom.args()[0].value();
+    if (atom.kind() == Kind::Mul && value % c != 0) return;
+    value = atom.kind() == Kind::Add ? value - c : value / c;
+    atom = Expr(atom.args()[1]);
+  }
+  replacements_.insert_or_assign(atom, Expr(value));
 }
 
 }  // namespace fl::sym

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <optional>
@@ -145,7 +146,8 @@ class Rules {
 const std::map<std::string, std::string>& stated_bounds() {
   static const auto* bounds = [] {
     auto* out = new std::map<std::string, std::string>;
-    std::ifstream in(FLAMBEAU_SOURCE_DIR "/flambeau/loop/math_functions.h");
+    const std::filesystem::path folder = std::filesystem::path(FLAMBEAU_EXAMPLE_DATA).parent_path();
+    std::ifstream in(folder / "../../flambeau/loop/math_functions.h");
     for (std::string line; std::getline(in, line);) {
       const size_t suffix = line.find("_f32("), comment = line.find("// "), unit = line.find(" ulp");
       if (line.rfind("Num ", 0) != 0 || suffix == line.npos || comment == line.npos || unit == line.npos)

@@ -1,5 +1,7 @@
 #include "flambeau/tensor/tensor.h"
 
+#include "flambeau/tensor/element_reads.h"
+
 #include <array>
 #include <cstring>
 
@@ -120,8 +122,24 @@ void* Tensor::data() const {
   return start ? start + offset().expect_int() * size_of(dtype()) : nullptr;
 }
 
+namespace {
+thread_local bool g_reads_forbidden = false;
+
+void check_reads(const Tensor& t) {
+  FL_CHECK(!g_reads_forbidden || t.impl()->wrapped_number, UnsupportedError,
+           "the function that is captured reads elements of a tensor ({} {}); a compiled program could not "
+           "see them change. "
+           "Keep the computation on tensors, or read outside of the function",
+           to_string(t.sizes()), name(t.dtype()));
+}
+}  // namespace
+
+ForbidElementReads::ForbidElementReads() : previous_(g_reads_forbidden) { g_reads_forbidden = true; }
+ForbidElementReads::~ForbidElementReads() { g_reads_forbidden = previous_; }
+
 Scalar Tensor::item() const {
   FL_CHECK(defined(), RuntimeError, "expected a tensor, got an undefined one (None)");
+  check_reads(*this);
   const SymInt count = numel();
   FL_CHECK(count == SymInt(1), RuntimeError, "a Tensor with {} elements cannot be converted to Scalar",
            count.str());
@@ -134,6 +152,7 @@ Scalar Tensor::item() const {
 
 template <class T>
 std::vector<T> Tensor::to_vector() const {
+  check_reads(*this);
   std::vector<T> values;
   std::vector<char> copy;
   const char* from = host_elements(*this, copy);

@@ -1,5 +1,7 @@
 #include "flambeau/trace/session.h"
 
+#include "flambeau/tensor/element_reads.h"
+
 #include <algorithm>
 
 #include "flambeau/autograd/meta.h"
@@ -358,6 +360,7 @@ bool Session::was_written(const Tensor& t) const {
 bool Session::is_outer(const Tensor& t) const { return recorder_->standing_for(t.storage().get()); }
 
 void Session::run(const std::function<void()>& f) {
+  const ForbidElementReads no_reads;
   sym::ShapeEnv::Scope scope(&shape_env());
   StateGuard<Tracer*> tracing(&DispatchState::tracer, recorder_.get());
   RandomHook::Scope random(recorder_.get());

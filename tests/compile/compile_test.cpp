@@ -52,6 +52,17 @@ TEST(Compile, OtherDimensionsOpenOnceTheyHaveChanged) {
   EXPECT_TRUE(mentions(last_reason(c), "7 in dimension 1")) << last_reason(c);
 }
 
+TEST(Compile, ANumberReadFromACapturedTensorIsNotFixed) {
+  const Tensor factor = ramp({}, 2);
+  const auto scaled = [&](const Tensors& a) -> Tensors { return {mul(a[0], factor.item().to_double())}; };
+  const Compiled c = compile(scaled);
+  expect_equal(c({ramp({4})})[0], mul(ramp({4}), 2.0));
+  fill.in_place(factor, 3.0);
+  expect_equal(c({ramp({4})})[0], mul(ramp({4}), 3.0));
+  EXPECT_TRUE(mentions(c.explain().fallbacks.at(0), "reads elements"));
+  EXPECT_THROW(compile(scaled, {.fullgraph = true})({ramp({4})}), UnsupportedError);
+}
+
 TEST(Compile, StaticSizesAreCapturedOneByOne) {
   const Compiled c = compile(wave, {.dynamic = false});
   for (int64_t n : {5, 6, 5}) c({ramp({n})});

@@ -69,6 +69,12 @@ struct Compiled::State {
   trace::TraceOptions trace_options(const Tensors& inputs);
   void note_changed_sizes(const Tensors& inputs);
   Tensors fall_back(const Tensors& inputs, std::string why);
+  template <class E>
+  Tensors give_up(const Tensors& inputs, const E& error) {
+    if (options.fullgraph) throw error;
+    eager = true;
+    return fall_back(inputs, error.message());
+  }
 };
 
 Compiled::State::Entry* Compiled::State::find(const Entries& list, const Tensors& inputs,
@@ -104,13 +110,12 @@ Tensors Compiled::State::run(const Tensors& inputs) {
     try {
       made = capture(inputs, reason.empty() ? "first call" : reason);
     } catch (const UnsupportedError& e) {
-      if (options.fullgraph) throw;
-      eager = true;
-      return fall_back(inputs, e.message());
+      return give_up(inputs, e);
     } catch (const NotImplementedError& e) {
-      if (options.fullgraph) throw;
-      eager = true;
-      return fall_back(inputs, e.message());
+      return give_up(inputs, e);
+    } catch (const InternalError& e) {
+      // A mistake of the compiler must not become the program's.
+      return give_up(inputs, e);
     }
     auto next = std::make_shared<Entries>(*now);
     next->push_back(made);

@@ -1,0 +1,30 @@
+// Python's arguments of a call against the schemas of an operator.
+#pragma once
+#include <vector>
+
+#include "flambeau/op/op_def.h"
+#include "object.h"
+
+namespace fl::python {
+
+/// What a call was given; keyword values follow the positional ones.
+struct CallArguments {
+  PyObject* const* values;
+  size_t positional;
+  PyObject* keywords;  ///< a tuple of names, or null
+  size_t keyword_count() const { return keywords ? static_cast<size_t>(PyTuple_GET_SIZE(keywords)) : 0; }
+};
+
+struct BindOptions {
+  bool method = false;              ///< the first argument came before the dot
+  bool numbers_as_tensors = false;  ///< in every place of a tensor
+};
+
+/// The argument of one parameter, or false where the type is another. Raises what a conversion raises.
+bool to_value(nb::handle h, const Argument& parameter, bool numbers_as_tensors, Value& out);
+
+/// Fills one Value for each parameter of the schema. False where the arguments don't fit, `why` then says it.
+bool bind_arguments(const OpInfo& op, const CallArguments& call, BindOptions options, std::vector<Value>& out,
+                    std::string* why);
+
+}  // namespace fl::python

@@ -1,0 +1,166 @@
+// x[...] and x[...] = v: a chain of views, then one gather or scatter where tensors index.
+#include <limits>
+
+#include "flambeau/ops/functions.h"
+#include "module.h"
+
+namespace fl::python {
+namespace {
+
+/// What is left after the views: self seen through integers, slices, None and `...`, and the tensors that
+/// index its dimensions.
+struct Indexed {
+  Tensor view;
+  std::vector<Tensor> indices;  ///< empty: no tensor indexes
+};
+
+bool is_array(nb::handle h) {
+  return !as_tensor(h) && (PyObject_HasAttrString(h.ptr(), "__array_interface__") || PyList_Check(h.ptr()));
+}
+
+/// An index that is a tensor, an array or a list; undefined for others.
+Tensor tensor_index(nb::handle h) {
+  Tensor t;
+  if (const Tensor* given = as_tensor(h)) {
+    t = *given;
+  } else if (!as_int(h) && is_array(h)) {
+    t = tensor_of(h,
+                  PySequence_Check(h.ptr()) && PySequence_Size(h.ptr()) == 0 ? std::optional(DType::Int64)
+                                                                             : std::nullopt,
+                  {});
+  } else {
+    return t;
+  }
+  FL_CHECK(is_integral(t.dtype(), true), IndexError,
+           "tensors used as indices must be integer, byte or bool tensors, got {}", name(t.dtype()));
+  return t;
+}
+
+/// Dimensions of the indexed tensor that an index consumes.
+int64_t consumed(nb::handle h) {
+  if (h.is_none() || h.ptr() == Py_Ellipsis || PyBool_Check(h.ptr())) return 0;
+  const Tensor t = tensor_index(h);
+  return t.defined() && (t.dtype() == DType::Bool || t.dtype() == DType::UInt8) ? t.dim() : 1;
+}
+
+Tensor sliced(const Tensor& t, int64_t dim, nb::handle slice_object) {
+  const auto bound = [&](const char* name) -> std::optional<SymInt> {
+    const nb::object value = slice_object.attr(name);
+    if (value.is_none()) return std::nullopt;
+    const Tensor* tensor = as_tensor(value);
+    const std::optional<int64_t> i = tensor ? tensor->item().to_int() : as_int(value);
+    FL_CHECK(i, TypeError, "slice indices must be integers or None, got {}", python_type(value));
+    return SymInt(*i);
+  };
+  const SymInt step = bound("step").value_or(SymInt(1));
+  FL_CHECK(step > SymInt(0), ValueError, "step must be greater than zero, got {}", step);
+  const std::optional<SymInt> start = bound("start"), stop = bound("stop");
+  if (!start && !stop && step == SymInt(1)) return alias(t);
+  return slice(t, dim, start, stop, step);
+}
+
+Indexed apply_views(const Tensor& self, nb::handle index) {
+  const nb::tuple items = PyTuple_Check(index.ptr()) ? nb::borrow<nb::tuple>(index) : nb::make_tuple(index);
+  int64_t taken = 0, ellipses = 0;
+  for (nb::handle h : items) {
+    taken += consumed(h);
+    ellipses += h.ptr() == Py_Ellipsis;
+  }
+  FL_CHECK(ellipses <= 1, IndexError, "an index can have one ellipsis ('...'), got {}", ellipses);
+  FL_CHECK(taken <= self.dim(), IndexError, "too many indices for tensor of dimension {}", self.dim());
+  Indexed out{self, {}};
+  int64_t dim = 0;
+  const auto put = [&](const Tensor& t, int64_t dims) {
+    out.indices.resize(static_cast<size_t>(dim));
+    out.indices.push_back(t);
+    dim += dims;
+  };
+  for (nb::handle h : items) {
+    if (h.is_none()) {
+      out.view = unsqueeze(out.view, dim++);
+    } else if (h.ptr() == Py_Ellipsis) {
+      dim += self.dim() - taken;
+    } else if (PyBool_Check(h.ptr())) {
+      out.view = unsqueeze(out.view, dim);
+      put(tensor_of(nb::make_tuple(h), DType::Bool, {}), 1);
+    } else if (PySlice_Check(h.ptr())) {
+      out.view = sliced(out.view, dim++, h);
+    } else if (const auto i = as_int(h)) {
+      out.view = select(out.view, dim, SymInt(*i));
+    } else {
+      const Tensor t = tensor_index(h);
+      FL_CHECK(t.defined(), TypeError,
+               "only integers, slices (`:`), ellipsis (`...`), None and integer or bool tensors are valid "
+               "indices, got {}",
+               python_type(h));
+      put(t, 1);
+      // A mask of several dimensions stands for as many.
+      if (t.dtype() == DType::Bool || t.dtype() == DType::UInt8) dim += t.dim() - 1;
+    }
+  }
+  return out;
+}
+
+bool is_mask(const Tensor& t) {
+  return t.defined() && (t.dtype() == DType::Bool || t.dtype() == DType::UInt8);
+}
+
+/// Without the places that a mask of several dimensions left free behind it.
+std::vector<Tensor> one_for_each_mask(const std::vector<Tensor>& indices) {
+  std::vector<Tensor> out;
+  for (size_t k = 0; k < indices.size(); ++k) {
+    out.push_back(indices[k]);
+    if (is_mask(indices[k])) k += std::max(indices[k].dim(), 1) - 1;
+  }
+  return out;
+}
+
+/// Masks as their positions, one list for each of their dimensions.
+std::vector<Tensor> positions(const Tensor& view, const std::vector<Tensor>& indices) {
+  std::vector<Tensor> out;
+  for (const Tensor& t : one_for_each_mask(indices)) {
+    if (!is_mask(t)) {
+      out.push_back(t);
+      continue;
+    }
+    for (int d = 0; d < t.dim(); ++d) {
+      const int64_t dim = static_cast<int64_t>(out.size()) + d;
+      FL_CHECK(dim < view.dim() && view.size(dim) == t.size(d), IndexError,
+               "the shape of the mask {} does not match the shape of the indexed tensor {} at dimension {}",
+               to_string(t.sizes()), to_string(view.sizes()), dim);
+    }
+    for (const Tensor& list : unbind(nonzero(t), 1)) out.push_back(list);
+  }
+  return out;
+}
+
+}  // namespace
+
+nb::object index_tensor(const Tensor& self, nb::handle h) {
+  const Indexed at = apply_views(self, h);
+  if (at.indices.empty()) return wrap(at.view.is_same(self) ? alias(self) : at.view);
+  const std::vector<Tensor> indices = one_for_each_mask(at.indices);
+  nb::gil_scoped_release unlocked;
+  const Tensor out = index(at.view, indices);
+  nb::gil_scoped_acquire locked;
+  return wrap(out);
+}
+
+void assign_index(const Tensor& self, nb::handle h, nb::handle value) {
+  const Indexed at = apply_views(self, h);
+  const std::optional<Scalar> number = as_number(value);
+  if (at.indices.empty()) {
+    if (number)
+      fill.in_place(at.view, *number);
+    else
+      copy.in_place(at.view, as_tensor(value) ? *as_tensor(value) : tensor_of(value, {}, self.device()));
+    return;
+  }
+  Tensor values = number             ? scalar_tensor(*number, self.dtype())
+                  : as_tensor(value) ? *as_tensor(value)
+                                     : tensor_of(value, {}, self.device());
+  if (values.dtype() != self.dtype()) values = _to_copy(values, self.dtype());
+  index_put.in_place(at.view, positions(at.view, at.indices), values);
+}
+
+}  // namespace fl::python

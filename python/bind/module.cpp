@@ -1,0 +1,17 @@
+#include "module.h"
+
+#include "flambeau/op/op.h"
+
+NB_MODULE(_C, m) {
+  using namespace fl::python;
+  nanobind::set_leak_warnings(false);  // modules keep dtypes and operators until the process ends
+  fl::op_table();
+  bind_errors(m);
+  bind_types(m);
+  bind_tensor(m);
+  bind_exchange(m);
+  bind_autograd(m);
+  bind_compile(m);
+  bind_operators(m);
+  bind_samples(m);
+}

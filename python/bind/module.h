@@ -1,0 +1,28 @@
+// The parts of the module; module.cpp calls them in this order.
+#pragma once
+#include "object.h"
+
+namespace fl::python {
+
+void bind_errors(nb::module_& m);
+void bind_types(nb::module_& m);      ///< dtype, device, memory_format, Generator
+void bind_tensor(nb::module_& m);     ///< class Tensor, what the operator table does not give
+void bind_exchange(nb::module_& m);   ///< tensor(), NumPy, DLPack
+void bind_autograd(nb::module_& m);   ///< backward, grad, modes
+void bind_compile(nb::module_& m);    ///< compile()
+void bind_operators(nb::module_& m);  ///< every operator of the table, as function and as method
+void bind_samples(nb::module_& m);    ///< the table and its samples, for tests
+
+/// In the catch clause of a function that Python calls directly: the C++ exception as Python's.
+void raise_in_python(const std::exception_ptr& error);
+
+/// An exception that Python code raised, as the library's own where it is one of ours: capture catches those.
+[[noreturn]] void raise_in_library(nb::python_error& error);
+
+nb::object index_tensor(const Tensor& self, nb::handle index);
+void assign_index(const Tensor& self, nb::handle index, nb::handle value);
+
+/// A tensor with the elements of numbers, nested sequences, an array or another tensor; always a copy.
+Tensor tensor_of(nb::handle data, std::optional<DType> dtype, Device device);
+
+}  // namespace fl::python

@@ -1,0 +1,164 @@
+#include "object.h"
+
+#include <unordered_map>
+
+namespace fl::python {
+namespace {
+
+/// The objects of live tensors; guarded by Python's lock.
+std::unordered_map<const TensorImpl*, PyObject*>& objects() {
+  static auto* map = new std::unordered_map<const TensorImpl*, PyObject*>;
+  return *map;
+}
+
+bool is_numpy_scalar(nb::handle h) {
+  const std::string_view name = Py_TYPE(h.ptr())->tp_name;
+  return name.starts_with("numpy.") && PyObject_HasAttrString(h.ptr(), "dtype") &&
+         !name.starts_with("numpy.ndarray");
+}
+
+}  // namespace
+
+TensorObject::~TensorObject() { objects().erase(tensor.impl()); }
+
+nb::object wrap(const Tensor& t) {
+  if (!t.defined()) return nb::none();
+  const auto it = objects().find(t.impl());
+  if (it != objects().end()) return nb::borrow(it->second);
+  nb::object made = nb::cast(new TensorObject(t), nb::rv_policy::take_ownership);
+  objects().emplace(t.impl(), made.ptr());
+  return made;
+}
+
+nb::tuple wrap(const std::vector<Tensor>& list) {
+  PyObject* out = PyTuple_New(static_cast<Py_ssize_t>(list.size()));
+  for (size_t k = 0; k < list.size(); ++k)
+    PyTuple_SET_ITEM(out, static_cast<Py_ssize_t>(k), wrap(list[k]).release().ptr());
+  return nb::steal<nb::tuple>(out);
+}
+
+const Tensor* as_tensor(nb::handle h) {
+  return nb::isinstance<TensorObject>(h) ? &nb::inst_ptr<TensorObject>(h)->tensor : nullptr;
+}
+
+const Tensor& expect_tensor(nb::handle h, const char* where) {
+  const Tensor* t = as_tensor(h);
+  FL_CHECK(t, TypeError, "{}: expected a Tensor, got {}", where, python_type(h));
+  return *t;
+}
+
+std::optional<int64_t> as_int(nb::handle h) {
+  if (PyBool_Check(h.ptr()) || !PyIndex_Check(h.ptr()) || as_tensor(h)) return std::nullopt;
+  if (!PyLong_Check(h.ptr()) && !is_numpy_scalar(h)) return std::nullopt;
+  const nb::object i = nb::steal(PyNumber_Index(h.ptr()));
+  if (!i.is_valid()) throw nb::python_error();
+  const int64_t value = PyLong_AsLongLong(i.ptr());
+  if (value == -1 && PyErr_Occurred()) throw nb::python_error();
+  return value;
+}
+
+std::optional<Sizes> as_int_list(nb::handle h) {
+  if (!PyList_Check(h.ptr()) && !PyTuple_Check(h.ptr())) return std::nullopt;
+  Sizes out;
+  for (nb::handle item : h) {
+    const std::optional<int64_t> i = as_int(item);
+    if (!i) return std::nullopt;
+    out.push_back(*i);
+  }
+  return out;
+}
+
+std::optional<Scalar> as_number(nb::handle h) {
+  PyObject* o = h.ptr();
+  if (PyBool_Check(o)) return Scalar(o == Py_True);
+  if (PyFloat_Check(o)) return Scalar(PyFloat_AS_DOUBLE(o));
+  if (PyComplex_Check(o))
+    return Scalar(std::complex<double>(PyComplex_RealAsDouble(o), PyComplex_ImagAsDouble(o)));
+  if (const auto i = as_int(h)) return Scalar(*i);
+  if (is_numpy_scalar(h)) {
+    const nb::object item = h.attr("item")();
+    if (!is_numpy_scalar(item)) return as_number(item);
+  }
+  return std::nullopt;
+}
+
+nb::object wrap(const Scalar& s) {
+  switch (s.kind()) {
+    case Scalar::Kind::Bool:
+      return nb::bool_(s.to_bool());
+    case Scalar::Kind::Int:
+      return nb::int_(s.to_int());
+    case Scalar::Kind::Float:
+      return nb::float_(s.to_double());
+    case Scalar::Kind::Complex: {
+      const std::complex<double> c = s.to_complex();
+      return nb::steal(PyComplex_FromDoubles(c.real(), c.imag()));
+    }
+  }
+  return nb::none();
+}
+
+nb::object wrap(const Value& v) {
+  const auto list = [](const auto& items) {
+    nb::list out;
+    for (const auto& i : items) out.append(i);
+    return out;
+  };
+  switch (v.tag()) {
+    case Value::Tag::Tensor:
+      return wrap(v.tensor());
+    case Value::Tag::TensorList:
+      return wrap(v.tensors());
+    case Value::Tag::IntList:
+      return sizes_tuple(v.ints());
+    case Value::Tag::FloatList:
+      return list(v.doubles());
+    case Value::Tag::BoolList:
+      return list(v.bools());
+    case Value::Tag::Str:
+      return nb::str(v.str().data(), v.str().size());
+    case Value::Tag::DType:
+      return wrap(v.dtype());
+    case Value::Tag::Device:
+      return wrap(v.device());
+    case Value::Tag::MemoryFormat:
+      return wrap(v.memory_format());
+    case Value::Tag::Generator:
+      return nb::cast(GeneratorObject{Ref<Generator>(v.generator())});
+    default:
+      return v.is_number() ? wrap(v.scalar()) : nb::none();
+  }
+}
+
+nb::tuple sizes_tuple(IntList sizes) {
+  PyObject* out = PyTuple_New(static_cast<Py_ssize_t>(sizes.size()));
+  for (size_t k = 0; k < sizes.size(); ++k)
+    PyTuple_SET_ITEM(out, static_cast<Py_ssize_t>(k), PyLong_FromLongLong(sizes[k].guard_int()));
+  return nb::steal<nb::tuple>(out);
+}
+
+std::string text_of(nb::handle h) {
+  const nb::object text = nb::steal(PyObject_Str(h.ptr()));
+  const char* chars = text.is_valid() ? PyUnicode_AsUTF8(text.ptr()) : nullptr;
+  if (!chars) throw nb::python_error();
+  return chars;
+}
+
+std::string python_type(nb::handle h) {
+  if (h.is_none()) return "None";
+  if (as_tensor(h)) return "Tensor";
+  std::string name = text_of(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(h.ptr()))).attr("__name__"));
+  if ((PyList_Check(h.ptr()) || PyTuple_Check(h.ptr())) && PySequence_Size(h.ptr()) > 0)
+    name += " of " + python_type(h[0]);
+  return name;
+}
+
+std::shared_ptr<nb::object> shared_object(nb::object o) {
+  return {new nb::object(std::move(o)), [](nb::object* p) {
+            if (!Py_IsInitialized()) return;
+            nb::gil_scoped_acquire lock;
+            delete p;
+          }};
+}
+
+}  // namespace fl::python

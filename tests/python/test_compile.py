@@ -1,0 +1,62 @@
+"""Compiled Python functions return what eager calls return."""
+import pytest
+
+import flambeau as fl
+
+
+def close(a, b):
+    return (a - b).abs().max().item() < 1e-5
+
+
+def test_values_and_gradients():
+    def f(x, w):
+        return fl.softmax(fl.tanh(x @ w) * 2, 1).sum(0)
+
+    compiled = fl.compile(f)
+    fl.manual_seed(0)
+    for rows in (4, 6):
+        x = fl.randn(rows, 3)
+        w, v = fl.randn(3, 5, requires_grad=True), fl.randn(5)
+        expected = f(x, w)
+        (by_eager,) = fl.autograd.grad((expected * v).sum(), w)
+        got = compiled(x, w)
+        (by_compiled,) = fl.autograd.grad((got * v).sum(), w)
+        assert close(got, expected) and close(by_compiled, by_eager)
+    report = compiled.explain()
+    assert report["calls"] == 2 and report["graphs"] and not report["fallbacks"], report["text"]
+
+
+@pytest.mark.parametrize("backend", ["native", "interpreter", "aot_eager", "eager"])
+def test_backends_and_results(backend):
+    @fl.compile(backend=backend)
+    def f(x):
+        return x + 1, x * 2
+
+    a, b = f(fl.ones(3))
+    assert a.tolist() == [2, 2, 2] and b.tolist() == [2, 2, 2]
+    assert f.__name__ == "f" and f.__wrapped__(fl.ones(1))[0].tolist() == [2]
+
+
+def test_errors_of_the_function():
+    def f(x):
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        fl.compile(f)(fl.ones(2))
+    with pytest.raises(RuntimeError):
+        fl.compile(lambda x: x + fl.ones(3))(fl.ones(2))
+    with pytest.raises(TypeError):
+        fl.compile(lambda x: 3)(fl.ones(2))
+    with pytest.raises(TypeError):
+        fl.compile(lambda x: x)(3)
+
+
+def test_reading_a_value():
+    def f(x):
+        return x * 2 if x.sum().item() > 0 else x - 1
+
+    with pytest.raises(fl.UnsupportedError):
+        fl.compile(f, fullgraph=True)(fl.ones(2))
+    compiled = fl.compile(f)
+    assert compiled(fl.ones(2)).tolist() == [2, 2] and compiled(-fl.ones(2)).tolist() == [-2, -2]
+    assert compiled.explain()["fallbacks"]

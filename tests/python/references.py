@@ -62,7 +62,8 @@ UNARY = {
     "softsign": lambda x: x / (1 + np.abs(x)),
 }
 for _name, _function in UNARY.items():
-    reference(_name)(lambda x, *ignored, _function=_function: _function(x))
+    _keeps_bools = _name in ("bitwise_not", "logical_not")
+    reference(_name)(lambda x, *ignored, _function=_function, _keeps_bools=_keeps_bools: _function(x if _keeps_bools else wide(x)))
 
 reference("round.decimals")(lambda x, decimals: np.rint(x * 10.0**decimals) / 10.0**decimals)
 reference("logit")(lambda x, eps: special.logit(wide(x) if eps is None else np.clip(x, eps, 1 - eps)))
@@ -216,7 +217,8 @@ def moments(x, dim, correction, keepdim):
 
 def moment_references(name, result):
     reference(name)(lambda x, unbiased: result(*moments(x, None, int(unbiased), False)))
-    reference(name + ".dim")(lambda x, dim, unbiased, keepdim: result(*moments(x, dim, int(unbiased), keepdim)))
+    if "_" not in name:
+        reference(name + ".dim")(lambda x, dim, unbiased, keepdim: result(*moments(x, dim, int(unbiased), keepdim)))
     reference(name + ".correction")(lambda x, dim, correction, keepdim: result(*moments(x, dim, 1 if correction is None else correction, keepdim)))
 
 
@@ -327,7 +329,8 @@ reference("triu")(np.triu)
 
 
 def along(x, dim, index):
-    return x[(slice(None),) * (dim % x.ndim) + (index,)]
+    """A view."""
+    return x[(slice(None),) * (dim % x.ndim) + (index, Ellipsis)]
 
 
 @reference("slice.Tensor")
@@ -408,8 +411,8 @@ def strided(x, size, stride, offset):
 
 @reference("select_scatter")
 def select_scatter(x, source, dim, index):
-    out = x.copy()
-    along(out, dim, index)[...] = source
+    out = np.array(x)
+    along(out, dim, index if index >= 0 else index + x.shape[dim])[...] = source
     return out
 
 
@@ -536,7 +539,7 @@ def embedding_dense_backward(g, indices, count, padding, scale):
 # Factories
 
 reference("full")(lambda size, value, dtype, *ignored: np.full(size, value, dtype))
-reference("full_like", "new_full_like")(lambda x, value, dtype, *ignored: np.full(x.shape, value, dtype or x.dtype))
+reference("full_like")(lambda x, value, dtype, *ignored: np.full(x.shape, value, dtype or x.dtype))
 reference("new_full")(lambda x, size, value, dtype, *ignored: np.full(size, value, dtype or x.dtype))
 reference("zeros")(lambda size, *ignored: np.zeros(size))
 reference("ones")(lambda size, *ignored: np.ones(size))
@@ -780,3 +783,262 @@ def convolution(x, weight, bias, stride, padding, dilation, transposed, output_p
     if bias is not None:
         out = out + bias.reshape([1, -1] + [1] * d)
     return out if batched else out[0]
+
+
+def convolution_like(dims, transposed=False, text_padding=False):
+    def compute(x, weight, bias, stride, padding, *rest):
+        if transposed:
+            output_padding, groups, dilation = rest
+        else:
+            (dilation, groups), output_padding = rest, [0] * dims
+        stride, dilation = (list(v) * dims if len(v) == 1 else list(v) for v in (stride, dilation))
+        if text_padding:
+            total = [dilation[k] * (weight.shape[2 + k] - 1) if padding == "same" else 0 for k in range(dims)]
+            widths = [(0, 0)] * (x.ndim - dims) + [(t // 2, t - t // 2) for t in total]
+            x, padding = np.pad(x, widths), [0] * dims
+        return convolution(x, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+
+    return compute
+
+
+for _d in (1, 2, 3):
+    reference(f"conv{_d}d")(convolution_like(_d))
+    reference(f"conv{_d}d.padding")(convolution_like(_d, text_padding=True))
+    reference(f"conv_transpose{_d}d" + (".input" if _d > 1 else ""))(convolution_like(_d, transposed=True))
+
+# Pooling: windows gathered by position; positions outside the input are -1
+
+
+def window_positions(sizes, kernel, stride, padding, dilation, ceil_mode):
+    """For each dimension, the positions of each window's elements."""
+    out = []
+    for n, k, s, p, d in zip(sizes, kernel, stride, padding, dilation):
+        span = n + 2 * p - d * (k - 1) - 1
+        count = (-(-span // s) if ceil_mode else span // s) + 1
+        if ceil_mode and (count - 1) * s >= n + p:
+            count -= 1
+        out.append(np.arange(count)[:, None] * s - p + np.arange(k) * d)
+    return out
+
+
+def windows(x, positions, fill):
+    """x with each of its last dimensions replaced by (window, element)."""
+    dims = len(positions)
+    for k, at in enumerate(positions):
+        axis = x.ndim - (dims - k) if k == 0 else axis + 2
+        inside = (at >= 0) & (at < x.shape[axis])
+        x = np.take(x, np.where(inside, at, 0), axis)
+        shape = [1] * x.ndim
+        shape[axis], shape[axis + 1] = at.shape
+        x = np.where(inside.reshape(shape), x, fill)
+    first = x.ndim - 2 * dims
+    order = list(range(first)) + [first + 2 * k for k in range(dims)] + [first + 2 * k + 1 for k in range(dims)]
+    x = x.transpose(order)
+    return x.reshape(x.shape[: first + dims] + (-1,))
+
+
+def lists(dims, *values):
+    return [list(v) * dims if len(v) == 1 else list(v) for v in values]
+
+
+def max_pool(dims, with_indices):
+    def compute(x, kernel, stride, padding, dilation, ceil_mode):
+        kernel, stride, padding, dilation = lists(dims, kernel, stride or kernel, padding, dilation)
+        sizes = x.shape[-dims:]
+        positions = window_positions(sizes, kernel, stride, padding, dilation, ceil_mode)
+        low = -np.inf if x.dtype.kind == "f" else np.iinfo(np.int64).min
+        w = windows(x, positions, low)
+        if not with_indices:
+            return w.max(-1)
+        flat = windows(np.broadcast_to(np.arange(math.prod(sizes)).reshape(sizes), x.shape), positions, -1)
+        best = np.where(flat >= 0, w, low).argmax(-1)[..., None]
+        return w.max(-1), np.take_along_axis(flat, best, -1)[..., 0]
+
+    return compute
+
+
+def avg_pool(dims):
+    def compute(x, kernel, stride, padding, ceil_mode, count_pad, divisor=None):
+        kernel, stride, padding = lists(dims, kernel, stride or kernel, padding)
+        sizes = x.shape[-dims:]
+        positions = window_positions(sizes, kernel, stride, padding, [1] * dims, ceil_mode)
+        sums = windows(x, positions, 0).sum(-1)
+        if divisor:
+            return sums / divisor
+        count = np.ones(())
+        for n, p, at in zip(sizes, padding, positions):
+            low, high = (-p, n + p) if count_pad else (0, n)
+            count = np.multiply.outer(count, ((at >= low) & (at < high)).sum(-1))
+        return sums / count
+
+    return compute
+
+
+for _d in (1, 2, 3):
+    reference(f"max_pool{_d}d")(max_pool(_d, False))
+    reference(f"max_pool{_d}d_with_indices")(max_pool(_d, True))
+    reference(f"avg_pool{_d}d")(avg_pool(_d))
+reference("_max_pool")(lambda x, kernel, *a: max_pool(len(kernel), True)(x, kernel, *a))
+reference("_avg_pool")(lambda x, kernel, *a: avg_pool(len(kernel))(x, kernel, *a))
+
+
+@reference("_adaptive_avg_pool")
+def adaptive_avg_pool(x, sizes):
+    for k, out in enumerate(sizes):
+        axis = x.ndim - len(sizes) + k
+        n = x.shape[axis]
+        parts = [along(x, axis, slice(i * n // out, -(-(i + 1) * n // out))).mean(axis, keepdims=True) for i in range(out)]
+        x = np.concatenate(parts, axis) if parts else along(x, axis, slice(0, 0))
+    return x
+
+
+for _d in (1, 2, 3):
+    reference(f"adaptive_avg_pool{_d}d")(lambda x, sizes, _d=_d: adaptive_avg_pool(x, lists(_d, sizes)[0]))
+
+# Images and attention
+
+
+@reference("pixel_shuffle")
+def pixel_shuffle(x, r):
+    *lead, c, h, w = x.shape
+    y = x.reshape(*lead, c // r**2, r, r, h, w)
+    n = len(lead)
+    return y.transpose(*range(n), n, n + 3, n + 1, n + 4, n + 2).reshape(*lead, c // r**2, h * r, w * r)
+
+
+@reference("pixel_unshuffle")
+def pixel_unshuffle(x, r):
+    *lead, c, h, w = x.shape
+    n = len(lead)
+    y = x.reshape(*lead, c, h // r, r, w // r, r)
+    return y.transpose(*range(n), n, n + 2, n + 4, n + 1, n + 3).reshape(*lead, c * r**2, h // r, w // r)
+
+
+@reference("channel_shuffle")
+def channel_shuffle(x, groups):
+    return np.swapaxes(x.reshape(x.shape[0], groups, -1, *x.shape[2:]), 1, 2).reshape(x.shape)
+
+
+@reference("upsample_nearest1d", "upsample_nearest2d")
+def upsample_nearest(x, sizes, *scales):
+    for k, (out, scale) in enumerate(zip(sizes, scales)):
+        axis = x.ndim - len(sizes) + k
+        ratio = 1 / scale if scale else x.shape[axis] / out
+        x = np.take(x, np.minimum((np.arange(out) * np.float32(ratio)).astype(int), x.shape[axis] - 1), axis)
+    return x
+
+
+@reference("upsample_bilinear2d")
+def upsample_bilinear(x, sizes, align_corners, *scales):
+    for k, (out, scale) in enumerate(zip(sizes, scales)):
+        axis = x.ndim - len(sizes) + k
+        n = x.shape[axis]
+        if align_corners:
+            at = np.arange(out) * ((n - 1) / (out - 1) if out > 1 else 0)
+        else:
+            at = np.maximum((np.arange(out) + 0.5) * (1 / scale if scale else n / out) - 0.5, 0)
+        low = np.minimum(at.astype(int), n - 1)
+        high = np.minimum(low + 1, n - 1)
+        shape = [1] * x.ndim
+        shape[axis] = -1
+        part = (at - low).reshape(shape)
+        x = np.take(x, low, axis) * (1 - part) + np.take(x, high, axis) * part
+    return x
+
+
+@reference("scaled_dot_product_attention")
+def attention(q, k, v, mask, dropout, causal, scale, grouped):
+    if grouped:
+        k, v = (np.repeat(t, q.shape[-3] // t.shape[-3], -3) for t in (k, v))
+    scores = q @ np.swapaxes(k, -1, -2) * (1 / math.sqrt(q.shape[-1]) if scale is None else scale)
+    if causal:
+        scores = np.where(np.tri(*scores.shape[-2:], dtype=bool), scores, -np.inf)
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf) if mask.dtype == bool else scores + mask
+    return safe_softmax(scores, -1) @ v
+
+
+reference("einsum")(lambda equation, tensors, path: np.einsum(equation.replace(" ", ""), *tensors))
+reference("cdist")(lambda a, b, p, mode: vector_norm(a[..., :, None, :] - b[..., None, :, :], p, (-1,)))
+
+
+@reference("im2col")
+def im2col(x, kernel, dilation, padding, stride):
+    kernel, dilation, padding, stride = lists(2, kernel, dilation, padding, stride)
+    w = windows(x, window_positions(x.shape[-2:], kernel, stride, padding, dilation, False), 0)
+    w = np.moveaxis(w, -1, -3)
+    return w.reshape(x.shape[:-3] + (x.shape[-3] * w.shape[-3], -1))
+
+
+# Sorting and searching
+
+
+def sort_order(x, dim, descending):
+    if not descending:
+        return np.argsort(x, axis=dim, kind="stable")
+    return np.flip(x.shape[dim] - 1 - np.argsort(np.flip(x, dim), axis=dim, kind="stable"), dim)
+
+
+def sorted_with_order(x, dim, descending):
+    if x.ndim == 0:
+        return x, np.int64(0)
+    order = sort_order(x, dim, descending)
+    return np.take_along_axis(x, order, dim), order
+
+
+reference("sort")(sorted_with_order)
+reference("sort.stable")(lambda x, stable, dim, descending: sorted_with_order(x, dim, descending))
+reference("argsort")(lambda x, dim, descending: sorted_with_order(x, dim, descending)[1])
+reference("argsort.stable")(lambda x, stable, dim, descending: sorted_with_order(x, dim, descending)[1])
+reference("msort")(lambda x: np.sort(x, 0) if x.ndim else x)
+reference("topk")(lambda x, k, dim, largest, ordered: tuple(along(t, dim, slice(0, k)) if x.ndim else t for t in sorted_with_order(x, dim, largest)))
+
+
+def kth(x, k, dim, keepdim):
+    values, order = sorted_with_order(x, dim, False)
+    if x.ndim == 0:
+        return values, order
+    index = slice(k - 1, k) if keepdim else k - 1
+    return along(values, dim, index), along(order, dim, index)
+
+
+reference("kthvalue")(kth)
+reference("median.dim")(lambda x, dim, keepdim: kth(x, (x.shape[dim] + 1) // 2 if x.ndim else 1, dim, keepdim))
+reference("median")(lambda x: np.sort(x.reshape(-1))[(x.size - 1) // 2] if x.size else np.nan)
+reference("isin.Tensor_Tensor")(lambda x, of, unique, invert: np.isin(x, of, invert=invert))
+reference("argwhere")(np.argwhere)
+reference("nonzero_numpy")(lambda x: np.nonzero(np.atleast_1d(x)))
+reference("bincount")(lambda x, weights, least: np.bincount(x, weights, least))
+reference("bucketize.Tensor")(lambda x, edges, int32, right: np.searchsorted(edges, x, "right" if right else "left"))
+
+
+@reference("searchsorted.Tensor")
+def searchsorted(sequence, x, int32, right, side, sorter):
+    side = side or ("right" if right else "left")
+    if sorter is not None:
+        sequence = np.take_along_axis(sequence, sorter, -1)
+    if sequence.ndim == 1:
+        return np.searchsorted(sequence, x, side)
+    rows = zip(sequence.reshape(-1, sequence.shape[-1]), x.reshape(-1, x.shape[-1]))
+    return np.stack([np.searchsorted(s, v, side) for s, v in rows]).reshape(x.shape)
+
+
+# The rest
+
+reference("diff")(lambda x, n, dim, prepend, append: np.diff(x, n, dim, **{k: v for k, v in (("prepend", prepend), ("append", append)) if v is not None}))
+reference("trapezoid.dx")(lambda y, dx, dim: np.trapezoid(y, dx=dx, axis=dim))
+reference("linalg_norm")(lambda x, p, dim, keepdim, dtype: vector_norm(cast(x, dtype), 2 if p is None else p, dim, keepdim))
+reference("frobenius_norm.dim")(lambda x, dim, keepdim: vector_norm(x, 2, dim, keepdim))
+reference("isclose")(lambda a, b, relative, absolute, nan: np.isclose(a, b, relative, absolute, nan))
+reference("nanmean")(lambda x, dim, keepdim, dtype: np.nanmean(cast(x, dtype), axis=axes(dim, x.ndim), keepdims=keepdim))
+reference("pairwise_distance")(lambda a, b, p, eps, keepdim: vector_norm(a - b + eps, p, (-1,), keepdim))
+reference("_standardize")(lambda x, dim, eps: standardize(x, tuple(dim), eps)[:2] + (x.var(tuple(dim), keepdims=True),))
+
+
+@reference("diagonal_scatter")
+def diagonal_scatter(x, source, offset, dim1, dim2):
+    out = x.copy()
+    view = np.diagonal(out, offset, dim1, dim2)
+    view.flags.writeable = True
+    view[...] = source
+    return out

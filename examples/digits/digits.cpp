@@ -16,7 +16,7 @@ namespace {
 constexpr double kAccuracyWanted = 98;
 /// Of the losses of an epoch. A fused kernel and the operators that it replaces may round differently, and
 /// training lets such differences grow.
-constexpr double kLargestDifference = 0.02;
+constexpr double kLargestDifference = 1e-6;
 
 Settings settings_from(int argc, char** argv) {
   Settings s;

@@ -180,6 +180,12 @@ std::shared_ptr<Compiled::State::Entry> Compiled::State::capture(const Tensors& 
 }
 
 Compiled::Compiled(Callable function, CompileOptions options) : state_(std::make_shared<State>()) {
+  static constexpr std::string_view kModes[] = {"default", "reduce-overhead", "max-autotune",
+                                                "max-autotune-no-cudagraphs"};
+  FL_CHECK(
+      std::ranges::find(kModes, options.mode) != std::end(kModes), ValueError,
+      "there is no mode '{}'; expected default, reduce-overhead, max-autotune or max-autotune-no-cudagraphs",
+      options.mode);
   state_->function = std::move(function);
   state_->eager = options.backend == "eager";
   if (!state_->eager)
@@ -203,10 +209,12 @@ std::string Explanation::str() const {
   for (size_t k = 0; k < graphs.size(); ++k) {
     const GraphReport& g = graphs[k];
     out += fmt::format(
-        "capture {}: {} operators, {} kernels, {} library calls; capture {:.1f} ms, lowering {:.1f} ms, code "
+        "capture {}: {} operators, {} kernels, {} library calls, {:.3f} MB moved; capture {:.1f} ms, "
+        "lowering {:.1f} ms, code "
         "generation "
         "{:.1f} ms; because: {}\n",
-        k, g.operators, g.kernels, g.library_calls, g.times.trace, g.times.lower, g.times.codegen, g.reason);
+        k, g.operators, g.kernels, g.library_calls, static_cast<double>(g.bytes_moved) / 1e6, g.times.trace,
+        g.times.lower, g.times.codegen, g.reason);
   }
   for (const std::string& f : fallbacks) out += "eager, because: " + f + "\n";
   return out;

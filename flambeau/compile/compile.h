@@ -23,7 +23,7 @@ struct CompileOptions {
   std::optional<bool> dynamic;
   /// true: what can't be captured raises UnsupportedError. false: it runs eagerly.
   bool fullgraph = false;
-  /// "default". Other modes of PyTorch ("reduce-overhead", "max-autotune") mean the same on the CPU.
+  /// "default", "reduce-overhead", "max-autotune" or "max-autotune-no-cudagraphs": the same on the CPU.
   std::string mode = "default";
   /// Captures of one function before it runs eagerly.
   int recompile_limit = 8;
@@ -44,7 +44,7 @@ struct GraphReport {
   int operators = 0;  ///< calls in the captured graphs
   int kernels = 0;    ///< generated kernels
   int library_calls = 0;
-  int64_t bytes_moved = 0;  ///< by one run of the forward part with the first sizes
+  int64_t bytes_moved = 0;  ///< by the kernels and library calls of one run with the first sizes
   StageTimes times;
   std::string reason;  ///< why it was made: "first call", or the guard that failed
   std::string graph;   ///< text of the forward graph

@@ -124,6 +124,8 @@ GraphRunner compile_graph(const graph::Graph& original, runtime::KernelRunner ke
     report->kernels += prepared->executable->kernel_count();
     report->library_calls +=
         static_cast<int>(prepared->executable->program().steps.size()) - prepared->executable->kernel_count();
+    report->bytes_moved += prepared->executable->bytes_moved(
+        [&](const sym::Expr& s) { return g.shape_env ? g.shape_env->hint(s).value_or(0) : 0; });
     report->times.lower += lower_ms;
     report->times.codegen += milliseconds_since(start);
   }

@@ -1,5 +1,7 @@
 #include "flambeau/graph/pipeline.h"
 
+#include "flambeau/base/option.h"
+
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -13,19 +15,6 @@
 namespace fl::graph {
 namespace {
 
-// Whether a comma-separated list in the environment has a word.
-bool environment_lists(const char* variable, std::string_view word) {
-  const char* text = std::getenv(variable);
-  if (!text) return false;
-  std::string_view rest(text);
-  while (!rest.empty()) {
-    const size_t end = std::min(rest.find(','), rest.size());
-    if (rest.substr(0, end) == word) return true;
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-  return false;
-}
-
 void dump(const Graph& g, std::string_view stage, std::string_view when) {
   std::fprintf(stderr, "# %.*s %.*s\n%s", static_cast<int>(stage.size()), stage.data(),
                static_cast<int>(when.size()), when.data(), to_text(g).c_str());
@@ -34,13 +23,13 @@ void dump(const Graph& g, std::string_view stage, std::string_view when) {
 }  // namespace
 
 std::vector<PassReport> run_passes(Graph& g, std::span<const Pass> passes, std::string_view stage) {
-  const bool dumping = environment_lists("FLAMBEAU_DUMP", "graph");
-  const bool verifying = !environment_lists("FLAMBEAU_VERIFY", "0");
+  const bool dumping = option_lists("FLAMBEAU_DUMP", "graph");
+  const bool verifying = !option_lists("FLAMBEAU_VERIFY", "0");
   std::vector<PassReport> reports;
   if (dumping) dump(g, stage, "at first");
   for (const Pass& pass : passes) {
     PassReport r{.name = pass.name, .calls_before = g.call_count()};
-    r.skipped = environment_lists("FLAMBEAU_SKIP", pass.name);
+    r.skipped = option_lists("FLAMBEAU_SKIP", pass.name);
     if (!r.skipped) {
       const std::string before = dumping ? to_text(g) : "";
       const auto start = std::chrono::steady_clock::now();

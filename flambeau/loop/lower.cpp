@@ -95,7 +95,6 @@ class Assembler {
 
   // The value behind views, for those that take strided memory.
   GraphRef root(GraphRef r) const {
-    Index unused;
     for (;;) {
       const ValueSource& s = nodes_.sources.at(r);
       if (s.kind != ValueSource::Kind::View) return r;

@@ -337,15 +337,6 @@ const TensorSpec& NodeGraph::spec(GraphRef r) const {
   return it == pieces.end() ? graph->spec(r) : it->second;
 }
 
-GraphRef NodeGraph::resolve(GraphRef r, Index& index) const {
-  for (;;) {
-    const ValueSource& s = sources.at(r);
-    if (s.kind != ValueSource::Kind::View) return r;
-    index = s.lowered->map(index);
-    r = graph->node(r.node).args[s.lowered->input].graph_ref();
-  }
-}
-
 Expr NodeGraph::flat_index(GraphRef r, std::span<const Expr> index) const {
   const TensorSpec& s = spec(r);
   Expr flat = 0;

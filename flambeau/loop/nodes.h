@@ -69,8 +69,6 @@ struct NodeGraph {
   std::unordered_map<GraphRef, bool, RefHash> is_output;
 
   const TensorSpec& spec(GraphRef r) const;
-  /// The value behind views, and the index in it for an index in r.
-  GraphRef resolve(GraphRef r, Index& index) const;
   /// Element number of an index in a value that has memory.
   Expr flat_index(GraphRef r, std::span<const Expr> index) const;
   /// A size for the example, for heuristics only.

@@ -354,19 +354,15 @@ std::vector<Value> Executable::run(std::span<const Tensor> inputs, std::span<con
   return out;
 }
 
-int64_t Executable::bytes_moved(std::span<const Tensor> inputs, std::span<const int64_t> numbers) const {
-  std::unique_ptr<SizePlan> unshared;
-  const SizePlan& p = plan(inputs, numbers, unshared);
+int64_t Executable::bytes_moved(const std::function<int64_t(const sym::Expr&)>& size) const {
+  std::vector<int64_t> symbols, values;
+  for (const SymbolSource& s : program_.symbols) symbols.push_back(size(s.symbol));
+  table_.evaluate(symbols, values);
   int64_t bytes = 0;
   for (const CompiledStep& s : steps_)
     for (const auto* list : {&s.buffers, &s.operands, &s.results})
-      for (int b : *list) bytes += p.values[buffers_[b].elements] * size_of(program_.buffers[b].dtype);
+      for (int b : *list) bytes += values[buffers_[b].elements] * size_of(program_.buffers[b].dtype);
   return bytes;
-}
-
-int64_t Executable::arena_bytes(std::span<const Tensor> inputs, std::span<const int64_t> numbers) const {
-  std::unique_ptr<SizePlan> unshared;
-  return plan(inputs, numbers, unshared).arena_bytes;
 }
 
 }  // namespace fl::runtime

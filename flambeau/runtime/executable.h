@@ -1,6 +1,7 @@
 // A program with its machine code: runs on tensors.
 #pragma once
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -36,9 +37,9 @@ class Executable {
 
   const loop::Program& program() const { return program_; }
   int kernel_count() const;
-  /// Bytes that kernels and library calls read and write in one run with these sizes.
-  int64_t bytes_moved(std::span<const Tensor> inputs, std::span<const int64_t> numbers) const;
-  int64_t arena_bytes(std::span<const Tensor> inputs, std::span<const int64_t> numbers) const;
+  /// Bytes that kernels and library calls read and write in one run, each of their buffers once, for given
+  /// symbols.
+  int64_t bytes_moved(const std::function<int64_t(const sym::Expr& symbol)>& size) const;
 
  private:
   struct SizePlan;

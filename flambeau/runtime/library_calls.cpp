@@ -84,23 +84,4 @@ PreparedCall prepare_library_call(const OpInfo& op, const std::vector<Value>& ar
   FL_RAISE(InternalError, "{} is not a library call", op.name());
 }
 
-bool library_takes(LibraryCall call, DType dtype) {
-  switch (call) {
-    case LibraryCall::Matmul:
-      return library::available() &&
-             (dtype == DType::Float32 || dtype == DType::BFloat16 || dtype == DType::Float16);
-    case LibraryCall::Convolution:
-    case LibraryCall::ConvolutionInput:
-    case LibraryCall::ConvolutionWeight:
-      return dtype != DType::Bool;  // direct_convolution.cpp takes what the library does not
-    case LibraryCall::Sort:
-      return !is_complex(dtype);
-    case LibraryCall::Nonzero:
-      return true;
-    case LibraryCall::None:
-      return false;
-  }
-  return false;
-}
-
 }  // namespace fl::runtime

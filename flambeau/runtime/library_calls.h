@@ -24,10 +24,6 @@ PreparedCall prepare_library_call(const OpInfo& op, const std::vector<Value>& ar
                                   const std::vector<OperandLayout>& operands,
                                   const std::vector<OperandLayout>& results);
 
-/// Whether the library has a routine for the operator on elements of this dtype; else its `lower` makes
-/// loops.
-bool library_takes(LibraryCall call, DType dtype);
-
 /// Data-dependent operators, eager only: positions of nonzero elements, int64 [count, dim].
 Tensor nonzero_positions(const Tensor& t);
 

@@ -52,6 +52,14 @@ TEST(Compile, OtherDimensionsOpenOnceTheyHaveChanged) {
   EXPECT_TRUE(mentions(last_reason(c), "7 in dimension 1")) << last_reason(c);
 }
 
+TEST(Compile, ExplainSaysWhatARunMoves) {
+  const Compiled c = compile(wave);
+  c({ramp({8, 4})});
+  // One kernel reads 32 floats and writes 32.
+  EXPECT_EQ(c.explain().graphs.at(0).bytes_moved, 2 * 32 * 4);
+  EXPECT_THROW(compile(wave, {.mode = "fastest"}), ValueError);
+}
+
 TEST(Compile, ANumberReadFromACapturedTensorIsNotFixed) {
   const Tensor factor = ramp({}, 2);
   const auto scaled = [&](const Tensors& a) -> Tensors { return {mul(a[0], factor.item().to_double())}; };

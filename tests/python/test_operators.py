@@ -219,3 +219,12 @@ def test_as_strided():
     a = np.arange(12, dtype=np.float64)
     got = fl.from_numpy(a).as_strided((3, 2), (2, 1), 1).numpy()
     np.testing.assert_array_equal(got, np.lib.stride_tricks.as_strided(a[1:], (3, 2), (16, 8)))
+
+
+@pytest.mark.parametrize("values", [[3, 1, 2, 1, 3, 3], [7], []])
+def test_unique2(values):
+    x = np.array(values, dtype=np.int64)
+    expected = np.unique(x, return_inverse=True, return_counts=True)
+    got = _C._call("_unique2", fl.from_numpy(x), True, True, True)
+    for g, e in zip(got, expected, strict=True):
+        np.testing.assert_array_equal(g.numpy(), e)

@@ -40,14 +40,6 @@ TEST(RuntimeLibraryCalls, OperatorsHaveTheArgumentsThatRoutinesRead) {
   }
 }
 
-TEST(RuntimeLibraryCalls, WhatRoutinesTake) {
-  EXPECT_FALSE(library_takes(LibraryCall::None, DType::Float32));
-  EXPECT_FALSE(library_takes(LibraryCall::Matmul, DType::Int64));
-  EXPECT_FALSE(library_takes(LibraryCall::Convolution, DType::Bool));
-  EXPECT_TRUE(library_takes(LibraryCall::ConvolutionWeight, DType::Complex128));
-  EXPECT_TRUE(library_takes(LibraryCall::Sort, DType::Bool));
-}
-
 TEST(RuntimeLibraryCalls, OperatorsWithoutARoutineAreRefused) {
   OpInfo op;
   op.schema = parse_schema("nonzero(Tensor self) -> Tensor");

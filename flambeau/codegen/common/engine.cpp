@@ -1,5 +1,7 @@
 #include "flambeau/codegen/common/engine.h"
 
+#include "flambeau/base/option.h"
+
 #include <llvm/Analysis/AssumptionCache.h>
 #include <llvm/Analysis/TargetLibraryInfo.h>
 #include <llvm/Analysis/TargetTransformInfo.h>
@@ -60,14 +62,6 @@ llvm::TargetMachine& target_machine(const Machine& m) {
                                             llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default, true));
   }
   return *entry;
-}
-
-bool dumps(std::string_view what) {
-  static const std::string asked = [] {
-    const char* text = std::getenv("FLAMBEAU_DUMP");
-    return std::string(text ? text : "");
-  }();
-  return asked.find(what) != std::string::npos;
 }
 
 // What the emitter leaves to LLVM: registers for loop-carried values, and equal expressions once. Loops,
@@ -144,7 +138,7 @@ std::string make_object(llvm::Module& module, const Machine& machine) {
     f.addFnAttr("min-legal-vector-width", width);
   }
   optimise(module, target);
-  if (dumps("llvm")) module.print(llvm::errs(), nullptr);
+  if (option_lists("FLAMBEAU_DUMP", "llvm")) module.print(llvm::errs(), nullptr);
   const auto emit = [&](llvm::CodeGenFileType type) {
     llvm::SmallString<0> out;
     llvm::raw_svector_ostream stream(out);
@@ -154,7 +148,7 @@ std::string make_object(llvm::Module& module, const Machine& machine) {
     passes.run(module);
     return std::string(out);
   };
-  if (dumps("asm")) {
+  if (option_lists("FLAMBEAU_DUMP", "asm")) {
     const auto copy = llvm::CloneModule(module);
     llvm::SmallString<0> out;
     llvm::raw_svector_ostream stream(out);

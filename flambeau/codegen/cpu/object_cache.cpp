@@ -1,5 +1,7 @@
 #include "flambeau/codegen/cpu/object_cache.h"
 
+#include "flambeau/base/option.h"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -60,18 +62,13 @@ class File {
   int descriptor_;
 };
 
-std::string environment(const char* name) {
-  const char* text = std::getenv(name);
-  return text ? text : "";
-}
-
 }  // namespace
 
 ObjectCache::ObjectCache() {
-  if (environment("FLAMBEAU_CACHE") == "0") return;
-  folder_ = environment("FLAMBEAU_CACHE_DIR");
+  if (option("FLAMBEAU_CACHE") == "0") return;
+  folder_ = option("FLAMBEAU_CACHE_DIR");
   if (!folder_.empty()) return;
-  const std::string shared = environment("XDG_CACHE_HOME"), home = environment("HOME");
+  const std::string shared = option("XDG_CACHE_HOME"), home = option("HOME");
   if (!shared.empty())
     folder_ = shared + "/flambeau";
   else if (!home.empty())
@@ -112,7 +109,7 @@ void ObjectCache::store(const Hash128& key, const std::string& object) const {
 }
 
 void dump_kernel(const loop::Kernel& k) {
-  if (environment("FLAMBEAU_DUMP").find("kernels") != std::string::npos)
+  if (option("FLAMBEAU_DUMP").find("kernels") != std::string::npos)
     std::fprintf(stderr, "%s\n", k.str().c_str());
 }
 

@@ -1,0 +1,4 @@
+"""AdamW, where PyTorch has it; it is defined beside Adam."""
+from .adam import AdamW
+
+__all__ = ["AdamW"]

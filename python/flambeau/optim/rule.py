@@ -1,0 +1,197 @@
+"""Optimizers that are a rule: from a parameter, its gradient and its state to their new values.
+
+The rule is plain operators that change nothing. step() compiles it, once for all parameters of equal options, dtype
+and number of dimensions: a parameter's whole update is one kernel that reads and writes every element once.
+"""
+from types import SimpleNamespace
+
+from .. import _C
+from .._C import Tensor
+from ..compile_function import compile
+from ..grad_mode import enable_grad, set_grad_enabled
+from .optimizer import Optimizer
+
+_RECOMPILE_LIMIT = 64  # numbers of dimensions, layouts
+
+
+def check_at_least(low, **values):
+    """Raises ValueError unless every value is at least low."""
+    for name, value in values.items():
+        if not low <= value:
+            raise ValueError(f"Invalid {name} value: {value}")
+
+
+def check_betas(betas):
+    for index, beta in enumerate(betas):
+        if not 0 <= beta < 1:
+            raise ValueError(f"Invalid beta parameter at index {index}: {beta}")
+
+
+def check_rate(lr, foreach=False, capturable=False):
+    """Raises ValueError unless lr can be a learning rate: a number, or a tensor with one element."""
+    if isinstance(lr, Tensor):
+        if foreach and not capturable:
+            raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
+        if lr.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
+    if not 0 <= lr:
+        raise ValueError(f"Invalid learning rate: {lr}")
+
+
+class RuleOptimizer(Optimizer):
+    """A subclass defines rule(), and start() and numbers() if it needs them.
+
+    Its options foreach, fused and capturable choose among PyTorch's implementations; here there is one.
+    """
+
+    options_vary = True  #: False: every value of an option has a kernel of its own
+
+    def __init__(self, params, defaults):
+        if defaults.get("fused") and defaults.get("differentiable"):
+            raise RuntimeError("`fused` does not support `differentiable`")
+        if defaults.get("fused") and defaults.get("foreach"):
+            raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+        super().__init__(params, defaults)
+        self._kernels = {}
+
+    def start(self, group, p):
+        """The state of a parameter that has its first gradient: a dict."""
+        return {}
+
+    def numbers(self, group, state):
+        """What changes from step to step and is one number for all elements: {name: float, or bool for a choice}.
+        Called after "step" was counted; may change state of one element."""
+        return {}
+
+    def rule(self, p, g, state, o):
+        """The new parameter, and what is new in state as a dict.
+
+        g: the gradient, its sign changed if the option maximize is set. o: the group's options and numbers().
+        Options that are numbers, 0 apart, are tensors where the rule is compiled: compare them with 0 only.
+        """
+        raise NotImplementedError
+
+    def step(self, closure=None):
+        """Changes every parameter that has a gradient. closure() computes and returns the loss, with gradients."""
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        differentiable = self.defaults.get("differentiable", False)
+        with set_grad_enabled(differentiable):
+            for group in self.param_groups:
+                options = None if differentiable else _Options(group, self.options_vary)
+                for p in group["params"]:
+                    if p.grad is not None:
+                        self._update(group, options, p, p.grad)
+        return loss
+
+    def _update(self, group, options, p, g):
+        state = self.state.get(p)
+        if not state and (state := self.start(group, p)):
+            self.state[p] = state
+        if "step" in state:
+            state["step"] += 1
+        numbers = self.numbers(group, state)
+        arrays = {k: v for k, v in state.items() if isinstance(v, Tensor) and (v.dim() > 0 or p.dim() == 0) and
+                  k not in self.counters}
+        complex_p = p.is_complex()
+        if complex_p:  # as a real one with one more dimension
+            p, g = _C.view_as_real(p), _C.view_as_real(g)
+            arrays = {k: _C.view_as_real(v) for k, v in arrays.items()}
+        if options is None:
+            new, changed = self._direct(group, p, g, arrays, numbers)
+            p.copy_(new)
+        else:
+            changed = self._kernel(options, numbers, arrays)(p, g, arrays, options.values(numbers))
+        if changed and not state:
+            self.state[p] = state
+        for name, value in changed.items():
+            if name in arrays and options is None:
+                if value is not arrays[name]:
+                    arrays[name].copy_(value)
+            else:
+                state[name] = _C.view_as_complex(value) if complex_p else value
+
+    counters = ("step",)  #: state that counts, one element for each parameter
+
+    def _direct(self, group, p, g, arrays, numbers):
+        return self.rule(p, -g if group.get("maximize") else g, arrays, SimpleNamespace(**{**group, **numbers}))
+
+    @staticmethod
+    def kept(state, name, value, o):
+        """value; in a differentiable step the state itself, changed: what reads it must be differentiated before the
+        next step, as in PyTorch."""
+        if not o.differentiable:
+            return value
+        return state[name].copy_(value)
+
+    def _kernel(self, options, numbers, arrays):
+        key = (options.key, tuple((k, v if isinstance(v, bool) else None) for k, v in numbers.items()), tuple(arrays))
+        kernel = self._kernels.get(key)
+        if kernel is None:
+            kernel = self._kernels[key] = _Kernel(self.rule, options, numbers, tuple(arrays), type(self).__name__)
+        return kernel
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        self._kernels = {}
+
+
+class _Options:
+    """A group's options for this step, divided into what a kernel is made for and numbers that it is given."""
+
+    def __init__(self, group, vary):
+        self.fixed, self.varying, self._numbers, self._values = {}, {}, None, None
+        for name, value in group.items():
+            if name in ("params", "param_names", "initial_lr"):
+                continue
+            if isinstance(value, Tensor):
+                value = value.item()
+            if isinstance(value, (tuple, list)):
+                value = tuple(v.item() if isinstance(v, Tensor) else v for v in value)
+                if vary and value and all(isinstance(v, float) for v in value):
+                    self.varying[name] = value
+                    continue
+            if name == "lr" or (vary and value and isinstance(value, (int, float)) and not isinstance(value, bool)):
+                self.varying[name] = value
+            else:
+                self.fixed[name] = value
+        self.key = (tuple(self.fixed.items()), tuple(self.varying))
+        self._flat = [x for v in self.varying.values() for x in (v if isinstance(v, tuple) else (v,))]
+
+    def values(self, numbers):
+        """All numbers as one tensor."""
+        if self._values is None or self._numbers != numbers:
+            given = [float(v) for v in numbers.values() if not isinstance(v, bool)]
+            self._numbers, self._values = numbers, _C.tensor(self._flat + given, dtype=_C.float64)
+        return self._values
+
+
+class _Kernel:
+    """The rule, compiled for these options, choices and names of state."""
+
+    def __init__(self, rule, options, numbers, state_names, name):
+        fixed = {**options.fixed, **{k: v for k, v in numbers.items() if isinstance(v, bool)}}
+        varying = {**options.varying, **{k: v for k, v in numbers.items() if not isinstance(v, bool)}}
+        maximize = fixed.get("maximize")
+        self._made = made = []
+
+        def update(p, g, values, *arrays):
+            each = iter(values.unbind())
+            given = {k: tuple(next(each) for _ in v) if isinstance(v, tuple) else next(each) for k, v in varying.items()}
+            state = dict(zip(state_names, arrays))
+            new, changed = rule(p, -g if maximize else g, state, SimpleNamespace(**{**fixed, **given}))
+            p.copy_(new)
+            for k, v in changed.items():
+                if k in state:
+                    state[k].copy_(v)
+            made[:] = [k for k in changed if k not in state]
+            return tuple(changed[k] for k in made) or None
+
+        self._run = compile(update, dynamic=True, recompile_limit=_RECOMPILE_LIMIT, name=f"{name}.step")
+
+    def __call__(self, p, g, arrays, values):
+        """Runs in place; returns state that did not exist before."""
+        result = self._run(p, g, values, *arrays.values())
+        return dict(zip(self._made, result)) if result else {}

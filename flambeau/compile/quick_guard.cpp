@@ -42,7 +42,8 @@ QuickGuard::QuickGuard(const trace::TracedProgram& p) {
 }
 
 bool QuickGuard::accepts(const trace::TracedProgram& p, const Tensors& args) const {
-  if (!plain_ || args.size() != inputs_.size() || dispatch_state().grad_enabled != p.grad_enabled)
+  if (!plain_ || args.size() != inputs_.size() || dispatch_state().grad_enabled != p.grad_enabled ||
+      autocast_state().mode() != p.autocast)
     return false;
   int64_t values[kMaxSymbols] = {};
   for (size_t i = 0; i < args.size(); ++i) {

@@ -1,5 +1,6 @@
 #include "flambeau/op/dispatch.h"
 
+#include "flambeau/op/autocast.h"
 #include "flambeau/op/op.h"
 
 namespace fl {
@@ -179,6 +180,7 @@ Tensor fake_tensor(const TensorSpec& spec) {
 
 void dispatch(const OpInfo& op, Value* args, Value* outs) {
   check_types(op, args);
+  if (autocast_state().enabled && is_autocast_operator(op)) return dispatch_autocast(op, args, outs);
   const bool above = !g_state.below_autograd && g_autograd;
   if (op.is(Tag::Composite) && op.decompose) {
     if (above && returns_view_list(op)) return g_autograd(op, args, outs);

@@ -98,6 +98,7 @@ std::string why_not(const TracedProgram& p, const Tensors& args) {
   if (dispatch_state().grad_enabled != p.grad_enabled)
     return fmt::format("gradients are {}, captured for the opposite",
                        p.grad_enabled ? "disabled" : "enabled");
+  if (autocast_state().mode() != p.autocast) return "autocast is in another mode";
   for (size_t i = 0; i < args.size(); ++i) {
     std::string text = metadata_difference(p, args, i);
     if (text.empty()) text = sharing_difference(p, args, i);

@@ -72,6 +72,7 @@ class Session::Recorder : public graph::GraphTracer, public RandomHook {
   explicit Recorder(std::unique_ptr<TracedProgram> p) : GraphTracer(p->graph), program_(std::move(p)) {
     program_->graph.shape_env = std::make_shared<sym::ShapeEnv>();
     program_->grad_enabled = dispatch_state().grad_enabled;
+    program_->autocast = autocast_state().mode();
   }
   ~Recorder() override { undo(); }
 

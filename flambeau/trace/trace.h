@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "flambeau/graph/graph.h"
+#include "flambeau/op/autocast.h"
 #include "flambeau/op/grad_ctx.h"
 #include "flambeau/tensor/generator.h"
 
@@ -94,6 +95,7 @@ struct TracedProgram {
   std::vector<SharedBase> bases;
   std::vector<Ref<Generator>> generators;  ///< of graph.random
   bool grad_enabled = true;                ///< the mode at the start
+  AutocastMode autocast;                   ///< the same
 
   const std::vector<sym::Guard>& guards() const { return graph.shape_env->guards(); }
   /// The tensor in a run with these arguments.

@@ -13,5 +13,6 @@ NB_MODULE(_C, m) {
   bind_autograd(m);
   bind_compile(m);
   bind_operators(m);
+  bind_autocast(m);
   bind_samples(m);
 }

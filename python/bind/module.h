@@ -11,6 +11,7 @@ void bind_exchange(nb::module_& m);   ///< tensor(), NumPy, DLPack
 void bind_autograd(nb::module_& m);   ///< backward, grad, modes
 void bind_compile(nb::module_& m);    ///< compile()
 void bind_operators(nb::module_& m);  ///< every operator of the table, as function and as method
+void bind_autocast(nb::module_& m);   ///< the state of autocast
 void bind_samples(nb::module_& m);    ///< the table and its samples, for tests
 
 /// In the catch clause of a function that Python calls directly: the C++ exception as Python's.

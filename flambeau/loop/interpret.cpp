@@ -90,7 +90,7 @@ class Interpreter {
     loop(k_.outer, 0, [&] {
       for (StageCode& s : stages_) run(s);
     });
-    if (failure_) throw IndexError(*failure_);
+    if (failure_) throw OutOfBoundsError(*failure_);
   }
 
  private:

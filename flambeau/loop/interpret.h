@@ -2,13 +2,21 @@
 #pragma once
 #include <span>
 
+#include "flambeau/base/error.h"
 #include "flambeau/loop/ir.h"
 #include "flambeau/loop/scalar_bits.h"
 
 namespace fl::loop {
 
-/// Runs the kernel on buffers in the order of k.buffers. Raises IndexError with the message of the first
-/// check that failed, after everything has run.
+/// An index from data that lies outside. PyTorch's operators disagree on its type: in Python it is both an
+/// IndexError and a RuntimeError.
+class OutOfBoundsError : public IndexError {
+ public:
+  using IndexError::IndexError;
+};
+
+/// Runs the kernel on buffers in the order of k.buffers. Raises OutOfBoundsError with the message of the
+/// first check that failed, after everything has run.
 void interpret(const Kernel& k, std::span<void* const> buffers, std::span<const int64_t> sizes,
                std::span<const ScalarBits> params = {});
 

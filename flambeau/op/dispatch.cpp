@@ -2,6 +2,7 @@
 
 #include "flambeau/op/autocast.h"
 #include "flambeau/op/op.h"
+#include "flambeau/tensor/generator.h"
 
 namespace fl {
 namespace {
@@ -109,6 +110,35 @@ void check_overlap(const OpInfo& op, const Tensor& out, const Value* args) {
   });
 }
 
+/// Results whose sizes depend on elements: they have to be made before the targets can be checked.
+std::vector<Value> results_by_elements(const OpInfo& functional, Value* args, bool fake) {
+  if (fake || g_state.tracer) return {};
+  StateGuard<bool> below(&DispatchState::below_autograd, true);
+  std::vector<Value> made(std::max(functional.return_count(), 1));
+  dispatch(functional, args, made.data());
+  return made;
+}
+
+/// The specs of a mutating call's results; `made` has the results themselves where only they tell.
+std::vector<TensorSpec> specs_of_results(const OpInfo& functional, Value* args, bool fake,
+                                         std::vector<Value>& made) {
+  try {
+    return infer_outputs(functional, args);
+  } catch (const UnsupportedError&) {
+    made = results_by_elements(functional, args, fake);
+    if (made.empty()) throw;
+  }
+  std::vector<TensorSpec> specs;
+  for (const Value& v : made) specs.push_back(v.tensor().spec());
+  return specs;
+}
+
+void copy_into(const Tensor& target, const Tensor& result) {
+  static const OpInfo& copy = require_operator("copy(");
+  Value args[] = {Value(target), Value(result), Value(false)};
+  g_backend->run_into(copy, args, &target);
+}
+
 // op_ and out= forms: shapes checked, then the functional operator's results are written into the given
 // tensors.
 void run_mutating(const OpInfo& op, Value* args, Value* outs) {
@@ -119,7 +149,8 @@ void run_mutating(const OpInfo& op, Value* args, Value* outs) {
   Tensor targets[8];
   for (int i = 0; i < count; ++i) targets[i] = in_place ? args[0].tensor() : args[f.arg_count() + i].tensor();
   const bool fake = any_without_data(op, args) || g_state.shapes_only;
-  std::vector<TensorSpec> specs = infer_outputs(f, args);
+  std::vector<Value> made;
+  const std::vector<TensorSpec> specs = specs_of_results(f, args, fake, made);
   for (int i = 0; i < count; ++i) {
     Tensor& t = targets[i];
     const TensorSpec& s = specs[i];
@@ -145,7 +176,11 @@ void run_mutating(const OpInfo& op, Value* args, Value* outs) {
              to_string(t.sizes()), to_string(s.sizes), in_place ? "in-place" : "out=", f.name());
     check_overlap(op, t, args);
   }
-  if (!fake) g_backend->run_into(f, args, targets);
+  if (!made.empty()) {
+    for (int i = 0; i < count; ++i) copy_into(targets[i], made[i].tensor());
+  } else if (!fake) {
+    g_backend->run_into(f, args, targets);
+  }
   for (int i = 0; i < count; ++i) {
     targets[i].storage()->bump_version();
     outs[i] = Value(targets[i]);
@@ -198,6 +233,13 @@ void dispatch_below_autograd(const OpInfo& op, Value* args, Value* outs) {
   run(op, args, outs);
 }
 
+namespace {
+/// Shapes alone draw no numbers.
+struct NoDraws : RandomHook {
+  PhiloxSlot reserve(Generator&, SymInt) override { return {0, 0, 0}; }
+};
+}  // namespace
+
 std::vector<TensorSpec> infer_outputs(const OpInfo& op, const Value* args) {
   if (op.infer) return op.infer.function(InferCtx(op, args), op.infer.data);
   if (op.functional) return infer_outputs(*op.functional, args);
@@ -206,6 +248,8 @@ std::vector<TensorSpec> infer_outputs(const OpInfo& op, const Value* args) {
   StateGuard<Tracer*> no_tracer(&DispatchState::tracer, nullptr);
   StateGuard<bool> shapes(&DispatchState::shapes_only, true);
   StateGuard<bool> below(&DispatchState::below_autograd, true);
+  NoDraws no_draws;
+  RandomHook::Scope hook(&no_draws);
   std::vector<Value> outs(std::max(op.return_count(), 1));
   op.decompose(args, outs.data());
   std::vector<TensorSpec> specs;

@@ -1,15 +1,17 @@
 // The library's errors as the Python exceptions that they name.
+#include "flambeau/loop/interpret.h"
 #include "module.h"
 
 namespace fl::python {
 namespace {
 
 // Subclasses of RuntimeError that Python does not have itself.
-PyObject *out_of_memory, *unsupported, *deserialization, *internal;
+PyObject *out_of_memory, *unsupported, *deserialization, *internal, *out_of_bounds;
 
-PyObject* make_exception(nb::module_& m, const char* name, const char* doc) {
+PyObject* make_exception(nb::module_& m, const char* name, const char* doc,
+                         PyObject* bases = PyExc_RuntimeError) {
   const std::string full = std::string("flambeau.") + name;
-  PyObject* type = PyErr_NewExceptionWithDoc(full.c_str(), doc, PyExc_RuntimeError, nullptr);
+  PyObject* type = PyErr_NewExceptionWithDoc(full.c_str(), doc, bases, nullptr);
   m.attr(name) = nb::borrow(type);
   return type;
 }
@@ -36,6 +38,8 @@ void raise_in_python(const std::exception_ptr& error) {
     set(PyExc_ValueError, e);
   } catch (const TypeError& e) {
     set(PyExc_TypeError, e);
+  } catch (const loop::OutOfBoundsError& e) {
+    set(out_of_bounds, e);
   } catch (const IndexError& e) {
     set(PyExc_IndexError, e);
   } catch (const Error& e) {
@@ -57,6 +61,9 @@ void bind_errors(nb::module_& m) {
   unsupported = make_exception(m, "UnsupportedError", "Capture met something that a graph cannot hold.");
   deserialization = make_exception(m, "DeserializationError", "A file is damaged or of another kind.");
   internal = make_exception(m, "InternalError", "A mistake of this library.");
+  // gather raises RuntimeError and indexing IndexError in PyTorch.
+  const nb::tuple both = nb::make_tuple(nb::handle(PyExc_IndexError), nb::handle(PyExc_RuntimeError));
+  out_of_bounds = make_exception(m, "OutOfBoundsError", "An index from data lies outside.", both.ptr());
   nb::register_exception_translator([](const std::exception_ptr& p, void*) {
     try {
       std::rethrow_exception(p);

@@ -74,7 +74,7 @@ int64_t CompiledKernel::task_count(const int64_t* sizes) const {
 
 void CompiledKernel::raise(const ErrorSlot& error) const {
   const Check& check = checks_.at(static_cast<size_t>(error.check));
-  throw IndexError(loop::failure_message(check.message, check.dtype, error.value));
+  throw loop::OutOfBoundsError(loop::failure_message(check.message, check.dtype, error.value));
 }
 
 void CompiledKernel::launch(const LaunchArgs& args) const {

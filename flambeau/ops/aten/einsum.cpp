@@ -238,7 +238,12 @@ void define_einsum(OpTable& t) {
   t.define(cdist, {.doc = "The p-norms of the differences of all pairs of rows of two (batches of) matrices.",
                    .tags = Tag::NoInPlace,
                    .decompose =
-                       [](Tensor a, Tensor b, double p, std::optional<int64_t>) {
+                       [](Tensor a, Tensor b, double p, std::string_view mode) {
+                         bool known = false;
+                         for (const char* m : {"use_mm_for_euclid_dist_if_necessary",
+                                               "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist"})
+                           known = known || mode == m;
+                         FL_CHECK(known, ValueError, "{} is not a valid value for compute_mode", mode);
                          FL_CHECK(a.dim() >= 2 && b.dim() >= 2, RuntimeError,
                                   "cdist only supports at least 2D tensors, X1 got: {}D, X2 got: {}D",
                                   a.dim(), b.dim());

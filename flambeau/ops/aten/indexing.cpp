@@ -225,9 +225,9 @@ void define_selection(OpTable& t) {
 
 /// self where nothing is scattered to; the neutral element of the reduction elsewhere.
 Tensor without_targets(const Tensor& self, int64_t dim, const Tensor& index, std::string_view mode) {
-  const bool whole = is_integral(self.dtype());
+  const bool whole = is_integral(self.dtype(), true);
   const double infinity = HUGE_VAL;
-  const int bits = static_cast<int>(size_of(self.dtype())) * 8;
+  const int bits = self.dtype() == DType::Bool ? 1 : static_cast<int>(size_of(self.dtype())) * 8;
   const bool has_sign = info(self.dtype()).is_signed;
   const int64_t high =
       has_sign ? static_cast<int64_t>((uint64_t{1} << (bits - 1)) - 1) : (int64_t{1} << bits) - 1;
@@ -391,7 +391,7 @@ void define_lookups(OpTable& t) {
                 {.dtypes = dtypes::all})});
   t.define(masked_select,
            {.doc = "The elements under a mask, as a vector.",
-            .tags = Tag::NoInPlace | Tag::NoOut | Tag::DataDependent,
+            .tags = Tag::NoInPlace | Tag::DataDependent,
             .decompose =
                 [](Tensor self, Tensor mask) {
                   FL_CHECK(mask.dtype() == DType::Bool, RuntimeError,

@@ -25,6 +25,20 @@ inline constexpr Op<
     "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool "
     "include_self=True) -> Tensor">
     scatter_reduce;
+inline constexpr Op<
+    "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) "
+    "-> Tensor">
+    index_reduce;
+inline constexpr Op<"put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor"> put;
+inline constexpr Op<"nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor">
+    nonzero_static;
+inline constexpr Op<
+    "_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, Scalar fill) -> Tensor">
+    _unsafe_masked_index;
+inline constexpr Op<
+    "_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor?[] indices, Tensor values) -> "
+    "Tensor">
+    _unsafe_masked_index_put_accumulate;
 inline constexpr Op<"take(Tensor self, Tensor index) -> Tensor"> take;
 inline constexpr Op<"take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor"> take_along_dim;
 inline constexpr Op<"masked_select(Tensor self, Tensor mask) -> Tensor"> masked_select;

@@ -28,6 +28,9 @@ inline constexpr Op<"trace(Tensor self) -> Tensor"> trace_of;
 inline constexpr Op<"tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor">
     tensordot;
 inline constexpr Op<"einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor"> einsum;
-inline constexpr Op<"cdist(Tensor x1, Tensor x2, float p=2., int? compute_mode=None) -> Tensor"> cdist;
+inline constexpr Op<
+    "cdist(Tensor x1, Tensor x2, float p=2., str compute_mode='use_mm_for_euclid_dist_if_necessary') -> "
+    "Tensor">
+    cdist;
 
 }  // namespace fl

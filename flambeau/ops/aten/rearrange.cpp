@@ -213,6 +213,9 @@ Tensor turned(Tensor self, int64_t k, IntList dims) {
   FL_CHECK(dims.size() == 2, RuntimeError, "expected total rotation dims == 2, but got dims = {}",
            dims.size());
   FL_CHECK(self.dim() >= 2, RuntimeError, "expected total dims >= 2, but got total dims = {}", self.dim());
+  FL_CHECK(wrap_dim(dims[0].expect_int(), self.dim()) != wrap_dim(dims[1].expect_int(), self.dim()),
+           RuntimeError, "expected rotation dims to be different, but got dim0 = {} and dim1 = {}", dims[0],
+           dims[1]);
   switch (((k % 4) + 4) % 4) {
     case 1:
       return transpose(flip(self, {dims[1]}), dims[0].expect_int(), dims[1].expect_int());

@@ -10,6 +10,7 @@ namespace {
 Tensor difference(Tensor self, int64_t n, int64_t dim, Tensor prepend, Tensor append) {
   FL_CHECK(self.dim() >= 1, RuntimeError, "diff expects input to be at least one-dimensional");
   FL_CHECK(n >= 0, RuntimeError, "order must be non-negative but got {}", n);
+  if (n == 0) return clone(self);
   std::vector<Tensor> parts;
   for (const Tensor& t : {prepend, self, append})
     if (t.defined()) parts.push_back(t);
@@ -36,7 +37,7 @@ Tensor norm_by_order(Tensor self, std::optional<Scalar> ord, std::optional<IntLi
 
 void define_differences(OpTable& t) {
   t.define(diff, {.doc = "Differences of neighbours along a dimension, n times.",
-                  .tags = Tag::NoInPlace | Tag::NoOut,
+                  .tags = Tag::NoInPlace,
                   .decompose = difference,
                   .samples = samples::custom(
                       [](SampleMaker& m, const Samples& o) {
@@ -47,20 +48,6 @@ void define_differences(OpTable& t) {
                                                    {{x({})}, "0-dim", "RuntimeError: one-dimensional"}};
                       },
                       {.dtypes = dtypes::real})});
-  t.define(trapezoid, {.doc = "The integral along a dimension by the trapezoidal rule with equal steps.",
-                       .tags = Tag::NoInPlace | Tag::NoOut,
-                       .decompose =
-                           [](Tensor y, Scalar dx, int64_t dim) {
-                             const SymInt size = y.size(dim);
-                             if (size == SymInt(0)) return sum(y, IntList{SymInt(dim)});
-                             const Tensor after = narrow(y, dim, 1, size - SymInt(1));
-                             const Tensor before = narrow(y, dim, 0, size - SymInt(1));
-                             return mul(sum(add(after, before), IntList{SymInt(dim)}), dx.to_double() / 2);
-                           },
-                       .samples = samples::custom([](SampleMaker& m, const Samples& o) {
-                         return std::vector<Sample>{{{m.make({3, 5}, o.low, o.high)}, "", ""},
-                                                    {{m.make({3, 5}, o.low, o.high), 0.5, 0}, "columns", ""}};
-                       })});
 }
 
 void define_membership(OpTable& t) {

@@ -12,9 +12,20 @@ inline constexpr Op<
     "invert=False) "
     "-> Tensor">
     isin;
+inline constexpr Op<
+    "isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool "
+    "invert=False) -> Tensor">
+    isin_number;
+inline constexpr Op<
+    "isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool "
+    "invert=False) -> Tensor">
+    number_isin;
+inline constexpr Op<"equal(Tensor self, Tensor other) -> bool"> equal;
+inline constexpr Op<
+    "allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool">
+    allclose;
 inline constexpr Op<"argwhere(Tensor self) -> Tensor"> argwhere;
 inline constexpr Op<"nonzero_numpy(Tensor self) -> Tensor[]"> nonzero_numpy;
-inline constexpr Op<"trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor"> trapezoid;
 inline constexpr Op<
     "linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? "
     "dtype=None) -> Tensor">

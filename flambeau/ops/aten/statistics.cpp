@@ -365,6 +365,18 @@ void define_unbiased_variances(OpTable& t) {
             .decompose = [](Tensor self,
                             bool unbiased) { return var_mean(self, Dims(), Scalar(unbiased ? 1 : 0)); },
             .samples = whole});
+  t.define(var_mean_dim,
+           {.doc = "The variance and the mean over dimensions.",
+            .tags = kTags,
+            .decompose = [](Tensor self, Dims dims, bool unbiased,
+                            bool keepdim) { return var_mean(self, dims, Scalar(unbiased ? 1 : 0), keepdim); },
+            .samples = over});
+  t.define(std_mean_dim,
+           {.doc = "The standard deviation and the mean over dimensions.",
+            .tags = kTags,
+            .decompose = [](Tensor self, Dims dims, bool unbiased,
+                            bool keepdim) { return std_mean(self, dims, Scalar(unbiased ? 1 : 0), keepdim); },
+            .samples = over});
   t.define(std_mean_all,
            {.doc = "The standard deviation and the mean of all elements.",
             .tags = kTags,

@@ -43,11 +43,17 @@ inline constexpr Op<
     "var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
     "(Tensor, Tensor)">
     var_mean;
+inline constexpr Op<
+    "var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)">
+    var_mean_dim;
 inline constexpr Op<"var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)"> var_mean_all;
 inline constexpr Op<
     "std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
     "(Tensor, Tensor)">
     std_mean;
+inline constexpr Op<
+    "std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)">
+    std_mean_dim;
 inline constexpr Op<"std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)"> std_mean_all;
 inline constexpr Op<"logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"> logsumexp;
 inline constexpr Op<

@@ -310,11 +310,19 @@ void define_sign_and_steps(OpTable& t) {
                                 [&] { return zeros_like(g); });
                           },
                       .samples = samples::binary({.dtypes = dtypes::real, .low = 0.5, .high = 3})});
-  t.define(nextafter, {.doc = "The next floating-point number after self towards other.",
-                       .tags = Tag::Elementwise | Tag::NonDifferentiable,
-                       .infer = rule::real(),
-                       .scalar = [](ScalarOps& s, Val a, Val b) { return s.nextafter(a, b); },
-                       .samples = samples::binary({.dtypes = dtypes::full_floats, .tolerance = 0})});
+  t.define(nextafter,
+           {.doc = "The next floating-point number after self towards other.",
+            .tags = Tag::Elementwise,
+            .infer = rule::floating(),
+            .scalar = [](ScalarOps& s, Val a, Val b) { return s.nextafter(a, b); },
+            .saves = saves::in({0, 1}),
+            .grad =
+                [](GradCtx& c, const Tensor& g) {
+                  return wanted(
+                      c, [&] { return where(ne(operand(c, 0), operand(c, 1)), g, 0); },
+                      [&] { return zeros_like(g); });
+                },
+            .samples = samples::binary({.dtypes = dtypes::full_floats, .tolerance = 0, .gradient = false})});
   t.define(heaviside,
            {.doc = "0 where self is negative, 1 where it is positive, values where it is 0.",
             .tags = Tag::Elementwise | Tag::NonDifferentiable,

@@ -22,7 +22,7 @@ void define_factories(OpTable& t) {
     return std::vector<Sample>{{{Sizes{3, 5}, Value(), m.dtype()}, "", ""}, {{Sizes{}}, "0-dim", ""}};
   });
   t.define(rand, {.doc = "Uniform numbers in [0, 1).",
-                  .tags = Tag::Random | Tag::NoOut,
+                  .tags = Tag::Random,
                   .decompose =
                       [](IntList size, Generator* g, DTypeOpt dtype, DeviceOpt device, std::optional<bool>) {
                         return uniform_numbers(size, dtype.value_or(DType::Float32),
@@ -30,7 +30,7 @@ void define_factories(OpTable& t) {
                       },
                   .samples = sizes});
   t.define(randn, {.doc = "Numbers of the standard normal distribution.",
-                   .tags = Tag::Random | Tag::NoOut,
+                   .tags = Tag::Random,
                    .decompose =
                        [](IntList size, Generator* g, DTypeOpt dtype, DeviceOpt device, std::optional<bool>) {
                          return normal_numbers(size, dtype.value_or(DType::Float32),
@@ -38,7 +38,7 @@ void define_factories(OpTable& t) {
                        },
                    .samples = sizes});
   t.define(randint, {.doc = "Integers in [low, high).",
-                     .tags = Tag::Random | Tag::NoOut,
+                     .tags = Tag::Random,
                      .decompose =
                          [](SymInt low, SymInt high, IntList size, Generator* g, DTypeOpt dtype,
                             DeviceOpt device, std::optional<bool>) {
@@ -122,9 +122,10 @@ void define_in_shape_of_self(OpTable& t) {
                         },
                     .samples = floats});
   t.define(bernoulli, {.doc = "1 with the probability that each element gives, else 0.",
-                       .tags = kTags,
+                       .tags = Tag::Random,
                        .infer = same,
                        .decompose = [](Tensor self, Generator* g) { return compared(self, self, g); },
+                       .grad = [](GradCtx&, const Tensor& g) { return zeros_like(g); },
                        .samples = floats});
   t.define(bernoulli_p, {.doc = "1 with probability p, else 0; the values of self do not matter.",
                          .tags = kTags,

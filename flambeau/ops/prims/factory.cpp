@@ -230,6 +230,68 @@ void define_ranges(OpTable& t) {
                  })});
 }
 
+void define_more_layouts(OpTable& t) {
+  t.define(logspace, {.doc = "`steps` powers of base whose exponents are evenly spaced from start to end.",
+                      .tags = Tag::NonDifferentiable,
+                      .decompose =
+                          [](Scalar start, Scalar end, int64_t steps, double base, DTypeOpt dtype,
+                             DeviceOpt device, std::optional<bool>) {
+                            FL_CHECK(steps >= 0, RuntimeError, "number of steps must be non-negative, got {}",
+                                     steps);
+                            const Tensor exponents = linspace(start, end, steps, DType::Float64, device);
+                            return to_dtype(_pow(base, exponents), dtype.value_or(DType::Float32));
+                          },
+                      .samples = of_sizes([](SampleMaker& m, const Samples&) {
+                        return std::vector<Sample>{{{0, 1, 11, 10.0, m.dtype()}, "", ""},
+                                                   {{-2.5, 3.5, 7, 2.0}, "base 2", ""},
+                                                   {{0, 1, -1}, "negative", "RuntimeError: non-negative"}};
+                      })});
+  t.define(empty_permuted,
+           {.doc = "As empty, with the dimensions in memory in a given order, the outermost first.",
+            .tags = Tag::NonDifferentiable,
+            .decompose =
+                [](IntList size, IntList layout, DTypeOpt dtype, DeviceOpt device, std::optional<bool>) {
+                  FL_CHECK(layout.size() == size.size(), RuntimeError,
+                           "Number of dimensions in size does not match the length of the physical_layout; "
+                           "i.e. len(size) = {} is not equal to len(physical_layout) = {}",
+                           size.size(), layout.size());
+                  const auto rank = static_cast<int64_t>(size.size());
+                  Sizes strides(rank, SymInt(0));
+                  std::vector<bool> seen(rank);
+                  SymInt step = 1;
+                  for (int64_t k = rank - 1; k >= 0; --k) {
+                    const int64_t d = layout[k].expect_int();
+                    FL_CHECK(
+                        d >= 0 && d < rank, RuntimeError,
+                        "Dimension out of range (expected to be between 0 and {}, but got {} at index {})",
+                        rank - 1, d, k);
+                    FL_CHECK(!seen[d], RuntimeError, "Duplicate dim not allowed: {}", d);
+                    seen[d] = true;
+                    strides[d] = step;
+                    step = step * max(size[d], 1);
+                  }
+                  return empty_strided(size, strides, dtype, device);
+                },
+            .samples = of_sizes([](SampleMaker& m, const Samples&) {
+              return std::vector<Sample>{{{Sizes{2, 3, 4}, Sizes{2, 0, 1}, m.dtype()}, "", ""},
+                                         {{Sizes{2, 3}, Sizes{0, 0}}, "twice", "RuntimeError: Duplicate"}};
+            })});
+  t.define(
+      new_empty_strided,
+      {.doc = "As empty_strided, with self's dtype and device unless given.",
+       .tags = Tag::NoInPlace | Tag::NonDifferentiable,
+       .decompose =
+           [](Tensor self, IntList size, IntList stride, DTypeOpt dtype, DeviceOpt device,
+              std::optional<bool>) {
+             return empty_strided(size, stride, dtype.value_or(self.dtype()), device.value_or(self.device()));
+           },
+       .samples = samples::custom(
+           [](SampleMaker& m, const Samples& o) {
+             return std::vector<Sample>{{{m.make({2}, o.low, o.high), Sizes{2, 3}, Sizes{1, 2}}, "", ""}};
+           },
+           {.dtypes = dtypes::all, .gradient = false})});
+}
+
 void define_filled(OpTable& t) {
   const Samples sizes = of_sizes([](SampleMaker& m, const Samples&) {
     return std::vector<Sample>{
@@ -338,6 +400,7 @@ void define_factory(OpTable& t) {
   define_full(t);
   define_empty(t);
   define_ranges(t);
+  define_more_layouts(t);
   define_filled(t);
   define_new(t);
   define_short_forms(t);

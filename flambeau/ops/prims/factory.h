@@ -36,6 +36,18 @@ inline constexpr Op<
     "eye.m(SymInt n, SymInt m, *, ScalarType? dtype=None, Device? device=None, bool? pin_memory=None) -> "
     "Tensor">
     eye;
+inline constexpr Op<
+    "logspace(Scalar start, Scalar end, int steps, float base=10., *, ScalarType? dtype=None, Device? "
+    "device=None, bool? pin_memory=None) -> Tensor">
+    logspace;
+inline constexpr Op<
+    "empty_permuted(SymInt[] size, int[] physical_layout, *, ScalarType? dtype=None, Device? device=None, "
+    "bool? pin_memory=None) -> Tensor">
+    empty_permuted;
+inline constexpr Op<
+    "new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Device? "
+    "device=None, bool? pin_memory=None) -> Tensor">
+    new_empty_strided;
 // Composites.
 inline constexpr Op<
     "zeros(SymInt[] size, *, ScalarType? dtype=None, Device? device=None, bool? pin_memory=None) -> Tensor">

@@ -14,7 +14,8 @@ namespace {
 int64_t index_dim(const Value& dim, const TensorSpec& self) { return wrap_dim(dim.to_int(), self.dim()); }
 
 void check_index(const InferCtx& c, const TensorSpec& self, const TensorSpec& index) {
-  FL_CHECK(index.dtype == DType::Int64 || index.dtype == DType::Int32, RuntimeError,
+  const bool whole = index.dtype == DType::Int64 || index.dtype == DType::Int32;
+  FL_CHECK(whole || index.numel().same_as(0), RuntimeError,
            "{}(): Expected dtype int32/int64 for index, got {}", c.op().schema.name, name(index.dtype));
   FL_CHECK(std::max(self.dim(), 1) == std::max(index.dim(), 1), RuntimeError,
            "Index tensor must have the same number of dimensions as self tensor: {} and {}", index.dim(),
@@ -409,7 +410,7 @@ InferResult nonzero_rule(const InferCtx& c, int) {
 
 void define_nonzero(OpTable& t) {
   t.define(nonzero, {.doc = "The positions of the elements that are not 0, one row each, in row-major order.",
-                     .tags = Tag::NoInPlace | Tag::NoOut | Tag::NonDifferentiable | Tag::DataDependent,
+                     .tags = Tag::NoInPlace | Tag::NonDifferentiable | Tag::DataDependent,
                      .infer = nonzero_rule,
                      .library = LibraryCall::Nonzero,
                      .samples = samples::custom(

@@ -46,9 +46,10 @@ Tensor sum_gradient(GradCtx& c, const Tensor& g) {
 InferResult mean_rule(const InferCtx& c, int) {
   const TensorSpec& in = c.spec(0);
   const DType dtype = c.has(kDType) ? c.arg(kDType).dtype() : in.dtype;
-  FL_CHECK(is_floating(dtype) || is_complex(dtype), RuntimeError,
-           "mean(): {}. Input dtype must be either a floating point or complex dtype. Got: {}",
-           c.has(kDType) ? "dtype is an integer" : "could not infer output dtype", name(dtype));
+  FL_CHECK(is_floating(dtype) || is_complex(dtype), NotImplementedError,
+           "mean(): could not infer output dtype. {} dtype must be either a floating point or complex dtype. "
+           "Got: {}",
+           c.has(kDType) ? "Optional" : "Input", name(dtype));
   return {reduced_spec(in, dims_of(c.arg(kDims), in.dim(), c.arg(kKeepDim)), dtype)};
 }
 
@@ -111,7 +112,7 @@ std::vector<Sample> sum_samples(SampleMaker& m, const Samples& o) {
 std::vector<Sample> mean_samples(SampleMaker& m, const Samples& o) {
   std::vector<Sample> out = sum_samples(m, o);
   out.push_back(
-      {{m.make({2, 3}, DType::Int64, 0, 9), Sizes{1}}, "integers", "RuntimeError: could not infer"});
+      {{m.make({2, 3}, DType::Int64, 0, 9), Sizes{1}}, "integers", "NotImplementedError: could not infer"});
   return out;
 }
 std::vector<Sample> one_dim_samples(SampleMaker& m, const Samples& o) {
@@ -167,6 +168,11 @@ InferResult extreme_rule(const InferCtx& c, int) {
   FL_CHECK(!is_complex(in.dtype), NotImplementedError, "\"{}\" not implemented for {} tensors",
            c.op().schema.name, name(in.dtype));
   const ReducedDims dims = dims_of(c.arg(kDims), in.dim(), c.arg(kKeepDim));
+  const bool given = c.arg(kDims).tag() == Value::Tag::Int || c.ints(kDims).size() > 0;
+  FL_CHECK(given || !in.numel().same_as(0), RuntimeError,
+           "{}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
+           "with the 'dim' argument.",
+           c.op().schema.name);
   check_not_empty(c, in, dims);
   return {reduced_spec(in, dims, in.dtype)};
 }

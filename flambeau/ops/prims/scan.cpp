@@ -76,13 +76,11 @@ std::vector<Sample> running_samples(SampleMaker& m, const Samples& o) {
 void define_running_sums(OpTable& t) {
   t.define(cumsum,
            {.doc = "Running sums along a dimension; integers and bool add up to int64.",
-            .tags = Tag::NoInPlace,
             .infer = running_rule,
             .lower = [](const LowerCtx& c) { return lower_running(c, ReduceOp::Sum); },
             .grad = [](GradCtx& c, const Tensor& g) { return sum_from_the_end(g, c.arg(1).to_int()); },
             .samples = samples::custom(running_samples, {.dtypes = dtypes::all})});
   t.define(cumprod, {.doc = "Running products along a dimension; integers and bool multiply to int64.",
-                     .tags = Tag::NoInPlace,
                      .infer = Infer(running_rule, static_cast<int>(ReduceOp::Prod)),
                      .lower = [](const LowerCtx& c) { return lower_running(c, ReduceOp::Prod); },
                      .saves = saves::in({0}) | saves::out({0}),

@@ -51,7 +51,7 @@ void define_rounding(OpTable& t) {
 }
 
 InferResult neg_rule(const InferCtx& c, int p) {
-  FL_CHECK(c.spec(0).dtype != DType::Bool, RuntimeError,
+  FL_CHECK(c.spec(0).dtype != DType::Bool, NotImplementedError,
            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a "
            "mask, use the `~` or `logical_not()` operator instead.");
   return rule::elementwise_result(c, static_cast<Promote>(p));
@@ -80,7 +80,7 @@ Tensor sgn_gradient(GradCtx& c, const Tensor& g) {
 
 void define_signs(OpTable& t) {
   const Samples numbers = samples::unary({.dtypes = dtypes::integers | dtypes::floats | dtypes::complexes});
-  t.define(neg, {.doc = "-x. Raises RuntimeError on bool.",
+  t.define(neg, {.doc = "-x. Raises NotImplementedError on bool.",
                  .tags = Tag::Elementwise,
                  .infer = Infer(neg_rule, static_cast<int>(Promote::Default)),
                  .scalar = [](ScalarOps& s, Val x) { return s.neg(x); },

@@ -1,0 +1,226 @@
+#include "flambeau/ops/aten/diagonals.h"
+
+#include <algorithm>
+
+#include "flambeau/ops/functions.h"
+#include "flambeau/ops/rules.h"
+#include "flambeau/ops/samples.h"
+
+namespace fl {
+namespace {
+
+constexpr Tag kPlain = Tag::NoInPlace;
+constexpr Tag kView = Tag::NoInPlace | Tag::NoOut;
+
+Samples of(samples::MakeSamples make, DTypeSet dtypes = dtypes::all) {
+  return samples::custom(make, {.dtypes = dtypes});
+}
+
+void define_diagonals(OpTable& t) {
+  t.define(diag,
+           {.doc = "The diagonal of a matrix, or a matrix with a vector on its diagonal and 0 elsewhere.",
+            .tags = kPlain,
+            .decompose =
+                [](Tensor self, int64_t diagonal_number) {
+                  FL_CHECK(self.dim() == 1 || self.dim() == 2, RuntimeError,
+                           "diag(): Supports 1D or 2D tensors. Got {}D", self.dim());
+                  if (self.dim() == 1) return diag_embed(self, diagonal_number);
+                  return clone(diagonal(self, diagonal_number, 0, 1), MemoryFormat::Contiguous);
+                },
+            .samples = of([](SampleMaker& m, const Samples& o) {
+              return std::vector<Sample>{{{m.make({3, 4}, o.low, o.high)}, "", ""},
+                                         {{m.make({3, 4}, o.low, o.high), 1}, "above", ""},
+                                         {{m.make({3}, o.low, o.high), -1}, "vector", ""},
+                                         {{m.make({}, o.low, o.high)}, "0-dim", "RuntimeError: 1D or 2D"}};
+            })});
+  t.define(diagflat,
+           {.doc = "All elements as the diagonal of a matrix, 0 elsewhere.",
+            .tags = kPlain | Tag::NoOut,
+            .decompose = [](Tensor self,
+                            int64_t offset) { return diag_embed(reshape(self, {SymInt(-1)}), offset); },
+            .samples = of([](SampleMaker& m, const Samples& o) {
+              return std::vector<Sample>{{{m.make({2, 2}, o.low, o.high)}, "", ""},
+                                         {{m.make({}, o.low, o.high), -2}, "0-dim", ""}};
+            })});
+}
+
+/// The rows and columns of the elements whose column lies in [first(row), last(row)).
+template <class First, class Last>
+Tensor positions(int64_t rows, First first, Last last, DType dtype, Device device) {
+  std::vector<int64_t> row, column;
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t c = first(r); c < last(r); ++c) {
+      row.push_back(r);
+      column.push_back(c);
+    }
+  }
+  const auto count = static_cast<int64_t>(row.size());
+  row.insert(row.end(), column.begin(), column.end());
+  return _to_copy(tensor_from<int64_t>(row, Sizes{2, count}), dtype, device);
+}
+
+void check_indices(int64_t row, int64_t col, DType dtype) {
+  FL_CHECK(row >= 0, RuntimeError, "row must be non-negative, got {}", row);
+  FL_CHECK(col >= 0, RuntimeError, "col must be non-negative, got {}", col);
+  FL_CHECK(dtype == DType::Int64 || dtype == DType::Int32, RuntimeError,
+           "indices of a triangle are int32 or int64, got {}", name(dtype));
+}
+
+void define_triangles(OpTable& t) {
+  const Samples triangles = samples::custom(
+      [](SampleMaker&, const Samples&) {
+        return std::vector<Sample>{{{3, 4}, "", ""},
+                                   {{4, 3, 1}, "above", ""},
+                                   {{3, 3, -2, DType::Int32}, "below, int32", ""},
+                                   {{0, 3}, "none", ""},
+                                   {{-1, 3}, "negative", "RuntimeError: non-negative"}};
+      },
+      {.gradient = false});
+  constexpr Tag kTags = Tag::NonDifferentiable | Tag::NoOut;
+  t.define(tril_indices,
+           {.doc = "The rows and the columns of the elements not above a diagonal, in row-major order.",
+            .tags = kTags,
+            .decompose =
+                [](int64_t row, int64_t col, int64_t offset, std::optional<DType> dtype,
+                   std::optional<Device> device, std::optional<bool>) {
+                  const DType d = dtype.value_or(DType::Int64);
+                  check_indices(row, col, d);
+                  return positions(
+                      row, [](int64_t) { return int64_t{0}; },
+                      [=](int64_t r) { return std::clamp<int64_t>(r + offset + 1, 0, col); }, d,
+                      device.value_or(Device{}));
+                },
+            .samples = triangles});
+  t.define(triu_indices,
+           {.doc = "The rows and the columns of the elements not below a diagonal, in row-major order.",
+            .tags = kTags,
+            .decompose =
+                [](int64_t row, int64_t col, int64_t offset, std::optional<DType> dtype,
+                   std::optional<Device> device, std::optional<bool>) {
+                  const DType d = dtype.value_or(DType::Int64);
+                  check_indices(row, col, d);
+                  return positions(
+                      row, [=](int64_t r) { return std::clamp<int64_t>(r + offset, 0, col); },
+                      [=](int64_t) { return col; }, d, device.value_or(Device{}));
+                },
+            .samples = triangles});
+}
+
+/// Powers 0 to n - 1 of each element, a row each, by running products.
+Tensor powers(Tensor x, std::optional<int64_t> count, bool increasing) {
+  FL_CHECK(x.dim() == 1, RuntimeError, "x must be a one-dimensional tensor.");
+  const SymInt n = count ? SymInt(*count) : x.size(0);
+  FL_CHECK(n >= SymInt(0), RuntimeError, "N must be non-negative.");
+  const DType dtype = is_integral(x.dtype(), true) ? DType::Int64 : x.dtype();
+  if (n == SymInt(0)) return zeros({x.size(0), SymInt(0)}, dtype, x.device());
+  const Tensor base = to_dtype(x, dtype);
+  Tensor out = ones({x.size(0), SymInt(1)}, dtype, x.device());
+  if (n > SymInt(1)) {
+    const Tensor all = expand(unsqueeze(base, 1), {x.size(0), n - SymInt(1)});
+    out = cat(std::vector<Tensor>{out, cumprod(all, 1)}, 1);
+  }
+  return increasing ? out : flip(out, {SymInt(1)});
+}
+
+/// The first dimension of size 3 where none is given.
+Tensor vector_product(Tensor self, Tensor other, std::optional<int64_t> dim) {
+  FL_CHECK(self.dim() == other.dim(), RuntimeError,
+           "linalg.cross: inputs must have the same number of dimensions.");
+  const Sizes sizes = broadcast_sizes(self.sizes(), other.sizes());
+  int64_t d = -1;
+  if (dim) {
+    d = wrap_dim(*dim, self.dim());
+  } else {
+    const auto at = std::find_if(sizes.begin(), sizes.end(), [](SymInt s) { return s == SymInt(3); });
+    FL_CHECK(at != sizes.end(), RuntimeError, "no dimension of size 3 in input");
+    d = at - sizes.begin();
+  }
+  FL_CHECK(self.dim() > 0 && self.sizes()[d] == SymInt(3) && other.sizes()[d] == SymInt(3), RuntimeError,
+           "linalg.cross: inputs dimension {} must have length 3. Got {} and {}", d,
+           self.dim() > 0 ? self.sizes()[d] : SymInt(1), other.dim() > 0 ? other.sizes()[d] : SymInt(1));
+  const auto turned = [d](const Tensor& x, int64_t by) { return roll(x, {SymInt(by)}, {SymInt(d)}); };
+  return sub(mul(turned(self, -1), turned(other, -2)), mul(turned(self, -2), turned(other, -1)));
+}
+
+void define_products_of_neighbours(OpTable& t) {
+  t.define(vander, {.doc = "The powers of each element of a vector, a row each, from the highest one down.",
+                    .tags = kPlain | Tag::NoOut,
+                    .decompose = powers,
+                    .samples = of(
+                        [](SampleMaker& m, const Samples& o) {
+                          return std::vector<Sample>{
+                              {{m.make({4}, o.low, o.high)}, "", ""},
+                              {{m.make({3}, o.low, o.high), 5, true}, "increasing", ""},
+                              {{m.make({3}, o.low, o.high), 1}, "one", ""},
+                              {{m.make({2, 2}, o.low, o.high)}, "matrix", "RuntimeError: one-dimensional"}};
+                        },
+                        dtypes::integers | dtypes::full_floats)});
+  t.define(cross, {.doc = "The vector product along a dimension of size 3, the first one unless given.",
+                   .tags = kPlain,
+                   .decompose = vector_product,
+                   .samples = of(
+                       [](SampleMaker& m, const Samples& o) {
+                         const auto x = [&](IntList sizes) { return m.make(sizes, o.low, o.high); };
+                         return std::vector<Sample>{
+                             {{x({2, 3}), x({2, 3})}, "", ""},
+                             {{x({3, 3}), x({3, 3}), -1}, "last", ""},
+                             {{x({1, 3}), x({4, 3}), 1}, "broadcast", ""},
+                             {{x({2, 2}), x({2, 2})}, "no 3", "RuntimeError: of size 3"}};
+                       },
+                       dtypes::integers | dtypes::floats | dtypes::complexes)});
+}
+
+Tensor conjugate_transpose(const Tensor& self) { return conj_if_complex(transpose(self, -2, -1)); }
+
+void define_adjoints(OpTable& t) {
+  t.define(H, {.doc = "The conjugate transpose of a matrix; a 0-dim tensor's conjugate.",
+               .tags = kView,
+               .decompose =
+                   [](Tensor self) {
+                     FL_CHECK(self.dim() == 2 || self.dim() == 0, RuntimeError,
+                              "tensor.H is only supported on matrices (2-D tensors). Got {}-D tensor.",
+                              self.dim());
+                     return self.dim() == 0 ? conj_if_complex(self) : conjugate_transpose(self);
+                   },
+               .samples = of([](SampleMaker& m, const Samples& o) {
+                 return std::vector<Sample>{{{m.make({2, 3}, o.low, o.high)}, "", ""},
+                                            {{m.make({3}, o.low, o.high)}, "vector", "RuntimeError: 1-D"}};
+               })});
+  const Samples matrices = of([](SampleMaker& m, const Samples& o) {
+    return std::vector<Sample>{{{m.make({2, 3, 4}, o.low, o.high)}, "", ""},
+                               {{m.make({3}, o.low, o.high)}, "vector", "RuntimeError: 1-D"}};
+  });
+  t.define(mH, {.doc = "The conjugate transposes of a batch of matrices.",
+                .tags = kView,
+                .decompose =
+                    [](Tensor self) {
+                      FL_CHECK(self.dim() >= 2, RuntimeError,
+                               "tensor.mH is only supported on matrices or batches of matrices. Got {}-D "
+                               "tensor.",
+                               self.dim());
+                      return conjugate_transpose(self);
+                    },
+                .samples = matrices});
+  t.define(adjoint, {.doc = "As mH.",
+                     .tags = kView,
+                     .decompose =
+                         [](Tensor self) {
+                           FL_CHECK(self.dim() >= 2, RuntimeError,
+                                    "tensor.adjoint() is only supported on matrices or batches of matrices. "
+                                    "Got {}-D tensor.",
+                                    self.dim());
+                           return conjugate_transpose(self);
+                         },
+                     .samples = matrices});
+}
+
+}  // namespace
+
+void define_diagonals_and_triangles(OpTable& t) {
+  define_diagonals(t);
+  define_triangles(t);
+  define_products_of_neighbours(t);
+  define_adjoints(t);
+}
+
+}  // namespace fl

@@ -313,7 +313,7 @@ void define_sign_and_steps(OpTable& t) {
   t.define(nextafter,
            {.doc = "The next floating-point number after self towards other.",
             .tags = Tag::Elementwise,
-            .infer = rule::floating(),
+            .infer = rule::real(),
             .scalar = [](ScalarOps& s, Val a, Val b) { return s.nextafter(a, b); },
             .saves = saves::in({0, 1}),
             .grad =

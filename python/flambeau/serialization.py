@@ -159,7 +159,8 @@ def _unpickler(weights_only, pickle_module, options):
 
     def unpickle(file, persistent_load):
         unpickler = Unpickler(file, **options)
-        unpickler.persistent_load = persistent_load
+        if persistent_load is not None:
+            unpickler.persistent_load = persistent_load
         return unpickler.load()
 
     return unpickle

@@ -60,19 +60,17 @@ def allowed():
     names.update({f"torch._utils.{name}": value for name, value in vars(_utils).items() if name.startswith("_rebuild")})
     if hasattr(_utils, "_rebuild_from_type_v2"):
         names["torch._tensor._rebuild_from_type_v2"] = _utils._rebuild_from_type_v2
-    names["torch.nn.parameter.Parameter"] = names["torch.nn.Parameter"] = _parameter()
-    names["torch.nn.parameter.Buffer"] = getattr(_parameter_module(), "Buffer", None)
     return names
 
 
-def _parameter_module():
+def _parameter_class(full):
+    """Parameter or Buffer: nn is loaded for files that have some."""
+    module, _, name = full.rpartition(".")
+    if module not in ("torch.nn.parameter", "torch.nn") or name not in ("Parameter", "Buffer"):
+        return None
     from ..nn import parameter
 
-    return parameter
-
-
-def _parameter():
-    return _parameter_module().Parameter
+    return getattr(parameter, name)
 
 
 def _names(module, name):
@@ -135,6 +133,8 @@ class SafeUnpickler:
                 return _user[full]
             if full in self._known:
                 return self._known[full]
+            if (parameter := _parameter_class(full)) is not None:
+                return self._known.setdefault(full, parameter)
         if self.unknown is not None:
             self.unknown.append(f"{module}.{name}")
             return _nothing
@@ -240,6 +240,7 @@ _push(pickle.BINSTRING, lambda m: m._bytes(m._number("<I")).decode("utf-8"))
 _push(pickle.SHORT_BINBYTES, lambda m: m._bytes(m._number("<B")))
 _push(pickle.BINBYTES, lambda m: m._bytes(m._number("<I")))
 _push(pickle.BINBYTES8, lambda m: m._bytes(m._number("<Q")))
+_push(pickle.BYTEARRAY8, lambda m: bytearray(m._bytes(m._number("<Q"))))
 _push(pickle.EMPTY_LIST, lambda m: [])
 _push(pickle.EMPTY_TUPLE, lambda m: ())
 _push(pickle.EMPTY_DICT, lambda m: {})

@@ -1,6 +1,6 @@
 """Adadelta: steps in the units of the parameter (Zeiler, 2012)."""
 from .. import _C
-from .rule import RuleOptimizer, check_at_least, check_rate
+from .rule import RuleOptimizer, check_at_least, check_rate, is_set
 
 
 class Adadelta(RuleOptimizer):
@@ -19,7 +19,7 @@ class Adadelta(RuleOptimizer):
         return {"step": _C.tensor(0.0), "square_avg": _C.zeros_like(p), "acc_delta": _C.zeros_like(p)}
 
     def rule(self, p, g, state, o):
-        if o.weight_decay != 0:
+        if is_set(o.weight_decay):
             g = g + o.weight_decay * p
         square = o.rho * state["square_avg"] + (1 - o.rho) * g * g
         delta = (state["acc_delta"] + o.eps).sqrt() / (square + o.eps).sqrt() * g

@@ -1,6 +1,6 @@
 """Adafactor: Adam's squares as an outer product of rows and columns (Shazeer and Stern, 2018)."""
 from .. import _C
-from .rule import RuleOptimizer, check_rate
+from .rule import RuleOptimizer, check_rate, is_set
 
 
 class Adafactor(RuleOptimizer):
@@ -40,7 +40,7 @@ class Adafactor(RuleOptimizer):
     def rule(self, p, g, state, o):
         eps = _EPS[p.dtype] if o.eps[0] is None else o.eps[0]
         size = _rms(p).clamp(min=o.eps[1]) * o.relative
-        if o.weight_decay != 0:
+        if is_set(o.weight_decay):
             p = p * (1 - o.lr * o.weight_decay)
         squares, changed = g * g, {}
 

@@ -1,6 +1,6 @@
 """Adagrad: rates that fall with the sum of squared gradients (Duchi et al., 2011)."""
 from .. import _C
-from .rule import RuleOptimizer, check_at_least, check_rate
+from .rule import RuleOptimizer, check_at_least, check_rate, is_set
 
 
 class Adagrad(RuleOptimizer):
@@ -31,7 +31,7 @@ class Adagrad(RuleOptimizer):
         return {"step_size": group["lr"] / (1 + (state["step"].item() - 1) * group["lr_decay"])}
 
     def rule(self, p, g, state, o):
-        if o.weight_decay != 0:
+        if is_set(o.weight_decay):
             g = g + o.weight_decay * p
         total = state["sum"] + g * g
         return p - o.step_size * (g / (total.sqrt() + o.eps)), {"sum": total}

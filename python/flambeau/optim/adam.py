@@ -1,7 +1,7 @@
 """Adam and AdamW."""
 from .. import _C
 from .._C import Tensor
-from .rule import RuleOptimizer, check_at_least, check_betas, check_rate
+from .rule import RuleOptimizer, check_at_least, check_betas, check_rate, is_set
 
 
 class Adam(RuleOptimizer):
@@ -34,7 +34,7 @@ class Adam(RuleOptimizer):
 
     def rule(self, p, g, state, o):
         beta1, beta2 = o.betas
-        if o.weight_decay != 0:
+        if is_set(o.weight_decay):
             if o.decoupled_weight_decay:
                 p = p * (1 - o.lr * o.weight_decay)
             else:

@@ -1,6 +1,6 @@
 """Adamax: Adam with the largest recent gradient in place of the average of squares (Kingma and Ba, 2014)."""
 from .. import _C
-from .rule import RuleOptimizer, check_at_least, check_betas, check_rate
+from .rule import RuleOptimizer, check_at_least, check_betas, check_rate, is_set
 
 
 class Adamax(RuleOptimizer):
@@ -23,7 +23,7 @@ class Adamax(RuleOptimizer):
 
     def rule(self, p, g, state, o):
         beta1, beta2 = o.betas
-        if o.weight_decay != 0:
+        if is_set(o.weight_decay):
             g = g + o.weight_decay * p
         average = state["exp_avg"] + (1 - beta1) * (g - state["exp_avg"])
         norm = _C.maximum(state["exp_inf"] * beta2, g.abs() + o.eps)

@@ -1,6 +1,6 @@
 """ASGD: stochastic gradient descent with an average of the parameters (Polyak and Juditsky, 1992)."""
 from .. import _C
-from .rule import RuleOptimizer, check_at_least, check_rate
+from .rule import RuleOptimizer, check_at_least, check_rate, is_set
 
 
 class ASGD(RuleOptimizer):
@@ -28,7 +28,7 @@ class ASGD(RuleOptimizer):
         return {"eta": eta, "mu": mu}
 
     def rule(self, p, g, state, o):
-        if o.weight_decay != 0:
+        if is_set(o.weight_decay):
             g = g + o.weight_decay * p
         p = p * (1 - o.lambd * o.eta) - o.eta * g
         return p, {"ax": state["ax"] + (p - state["ax"]) * o.mu}

@@ -1,6 +1,6 @@
 """NAdam: Adam with Nesterov momentum (Dozat, 2016)."""
 from .. import _C
-from .rule import RuleOptimizer, check_at_least, check_betas, check_rate
+from .rule import RuleOptimizer, check_at_least, check_betas, check_rate, is_set
 
 
 class NAdam(RuleOptimizer):
@@ -34,7 +34,7 @@ class NAdam(RuleOptimizer):
 
     def rule(self, p, g, state, o):
         beta1, beta2 = o.betas
-        if o.weight_decay != 0:
+        if is_set(o.weight_decay):
             if o.decoupled_weight_decay:
                 p = p * (1 - o.lr * o.weight_decay)
             else:

@@ -1,6 +1,6 @@
 """RAdam: Adam that waits until its average of squares can be trusted (Liu et al., 2019)."""
 from .. import _C
-from .rule import RuleOptimizer, check_at_least, check_betas, check_rate
+from .rule import RuleOptimizer, check_at_least, check_betas, check_rate, is_set
 
 
 class RAdam(RuleOptimizer):
@@ -31,7 +31,7 @@ class RAdam(RuleOptimizer):
 
     def rule(self, p, g, state, o):
         beta1, beta2 = o.betas
-        if o.weight_decay != 0:
+        if is_set(o.weight_decay):
             if o.decoupled_weight_decay:
                 p = p * (1 - o.lr * o.weight_decay)
             else:

@@ -1,6 +1,6 @@
 """RMSprop (Hinton's lecture notes, 2012; centered: Graves, 2013)."""
 from .. import _C
-from .rule import RuleOptimizer, check_at_least, check_rate
+from .rule import RuleOptimizer, check_at_least, check_rate, is_set
 
 
 class RMSprop(RuleOptimizer):
@@ -23,7 +23,7 @@ class RMSprop(RuleOptimizer):
         return state
 
     def rule(self, p, g, state, o):
-        if o.weight_decay != 0:
+        if is_set(o.weight_decay):
             g = g + o.weight_decay * p
         square = o.alpha * state["square_avg"] + (1 - o.alpha) * g * g
         changed, variance = {"square_avg": square}, square
@@ -32,6 +32,6 @@ class RMSprop(RuleOptimizer):
             changed["grad_avg"] = average = self.kept(state, "grad_avg", average, o)
             variance = square - average * average
         step = g / (variance.sqrt() + o.eps)
-        if o.momentum != 0:
+        if is_set(o.momentum):
             changed["momentum_buffer"] = step = o.momentum * state["momentum_buffer"] + step
         return p - o.lr * step, changed

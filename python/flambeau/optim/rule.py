@@ -38,6 +38,11 @@ def check_rate(lr, foreach=False, capturable=False):
         raise ValueError(f"Invalid learning rate: {lr}")
 
 
+def is_set(option):
+    """Whether an option is not 0; in a rule, where it may be a tensor that stands for any other number."""
+    return isinstance(option, Tensor) or option != 0
+
+
 class RuleOptimizer(Optimizer):
     """A subclass defines rule(), and start() and numbers() if it needs them.
 
@@ -67,7 +72,8 @@ class RuleOptimizer(Optimizer):
         """The new parameter, and what is new in state as a dict.
 
         g: the gradient, its sign changed if the option maximize is set. o: the group's options and numbers().
-        Options that are numbers, 0 apart, are tensors where the rule is compiled: compare them with 0 only.
+        Options that are numbers, 0 apart, are tensors where the rule is compiled: is_set(option) is all that may be
+        asked of them.
         """
         raise NotImplementedError
 

@@ -1,5 +1,5 @@
 """Stochastic gradient descent."""
-from .rule import RuleOptimizer, check_at_least, check_rate
+from .rule import RuleOptimizer, check_at_least, check_rate, is_set
 
 
 class SGD(RuleOptimizer):
@@ -16,10 +16,10 @@ class SGD(RuleOptimizer):
                                       differentiable=differentiable, fused=fused))
 
     def rule(self, p, g, state, o):
-        if o.weight_decay != 0:
+        if is_set(o.weight_decay):
             g = g + o.weight_decay * p
         changed = {}
-        if o.momentum != 0:
+        if is_set(o.momentum):
             if "momentum_buffer" in state:
                 buffer = o.momentum * state["momentum_buffer"] + (1 - o.dampening) * g
             else:

@@ -1,4 +1,4 @@
-"""Samplers need operators that this build may not have yet."""
+"""Samplers need functions that this build may not have yet."""
 import flambeau as fl
 
 if not all(hasattr(fl, name) for name in ("randperm", "multinomial", "as_tensor")):

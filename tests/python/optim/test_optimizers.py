@@ -115,6 +115,18 @@ def test_a_schedule_of_options_makes_no_new_kernels():
     assert len(optimizer._kernels) == 2  # without and with a buffer
 
 
+@pytest.mark.parametrize("name, kwargs", OPTIMIZERS, ids=[case_name(*c) for c in OPTIMIZERS])
+def test_a_step_is_one_kernel(name, kwargs):
+    params = parameters()
+    optimizer = getattr(optim, name)(params, **kwargs)
+    run(optimizer, params, 3)
+    for kernel in optimizer._kernels.values():
+        seen = kernel._run.explain()
+        assert seen["fallbacks"] == [] and len(seen["graphs"]) <= 2  # one for each number of rows or columns
+        if name not in ("Adafactor", "Muon"):  # these have sums and products
+            assert [g["kernels"] for g in seen["graphs"]] == [1]
+
+
 def test_names_of_parameters():
     a, b = parameters()
     optimizer = optim.SGD([("a", a), ("b", b)])

@@ -1,0 +1,11 @@
+"""The fast path of attention layers."""
+_enabled = True
+
+
+def get_fastpath_enabled():
+    return _enabled
+
+
+def set_fastpath_enabled(value):
+    global _enabled
+    _enabled = bool(value)

@@ -1,0 +1,18 @@
+"""Orders of contractions in einsum."""
+enabled, strategy = True, "auto"
+
+
+def is_available():
+    try:
+        import opt_einsum  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def get_opt_einsum():
+    if not is_available():
+        return None
+    import opt_einsum
+
+    return opt_einsum

@@ -1,0 +1,6 @@
+"""Whether this library computes."""
+enabled = False
+
+
+def is_available():
+    return False

@@ -1,0 +1,65 @@
+"""Bernoulli: 0 or 1."""
+import flambeau
+
+from . import constraints
+from .distribution import Distribution, broadcast_all
+from .utils import clamp_probs, lazy_property, logits_to_probs, probs_to_logits
+
+
+class Bernoulli(Distribution):
+    """1 with probability probs, or sigmoid(logits)."""
+
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support, has_enumerate_support = constraints.boolean, True
+
+    def __init__(self, probs=None, logits=None, validate_args=None):
+        if (probs is None) == (logits is None):
+            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+        if probs is not None:
+            self.probs, = broadcast_all(probs)
+        else:
+            self.logits, = broadcast_all(logits)
+        self._param = self.logits if probs is None else self.probs
+        super().__init__(self._param.shape, validate_args=validate_args)
+
+    @lazy_property
+    def logits(self):
+        return probs_to_logits(self.probs, is_binary=True)
+
+    @lazy_property
+    def probs(self):
+        return logits_to_probs(self.logits, is_binary=True)
+
+    @property
+    def param_shape(self):
+        return self._param.shape
+
+    @property
+    def mean(self):
+        return self.probs
+
+    @property
+    def mode(self):
+        mode = (self.probs >= 0.5).to(self.probs.dtype)
+        return flambeau.where(self.probs == 0.5, float("nan"), mode)
+
+    @property
+    def variance(self):
+        return self.probs * (1 - self.probs)
+
+    def sample(self, sample_shape=()):
+        with flambeau.no_grad():
+            return flambeau.bernoulli(self.probs.expand(self._extended_shape(sample_shape)))
+
+    def log_prob(self, value):
+        self._validate_sample(value)
+        logits, value = flambeau.broadcast_tensors(self.logits, value)
+        return -(logits.clamp(min=0) - logits * value + (-logits.abs()).exp().log1p())
+
+    def entropy(self):
+        p = clamp_probs(self.probs)
+        return -(p * p.log() + (1 - p) * (-p).log1p())
+
+    def enumerate_support(self, expand=True):
+        values = flambeau.arange(2, dtype=self._param.dtype).view(-1, *(1,) * len(self._batch_shape))
+        return values.expand(-1, *self._batch_shape) if expand else values

@@ -1,0 +1,4 @@
+"""Where PyTorch has them."""
+from . import RecursiveScriptModule, ScriptFunction, ScriptModule, script
+
+__all__ = ["RecursiveScriptModule", "ScriptFunction", "ScriptModule", "script"]

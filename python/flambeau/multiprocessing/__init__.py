@@ -1,0 +1,42 @@
+"""Python's multiprocessing, with tensors that processes share: what goes through a queue or a pipe, or to a new process,
+is the same memory on both sides."""
+import multiprocessing
+import multiprocessing.context
+import sys
+from multiprocessing import *  # noqa: F403
+
+from .reductions import init_reductions
+from .spawn import (ProcessContext, ProcessException, ProcessExitedException, ProcessRaisedException, SpawnContext, spawn,
+                    start_processes)
+
+__all__ = ["get_all_sharing_strategies", "get_sharing_strategy", "set_sharing_strategy", *multiprocessing.__all__]
+
+init_reductions()
+_strategies = {"file_descriptor"} if sys.platform in ("darwin", "win32") else {"file_descriptor", "file_system"}
+_strategy = "file_descriptor"
+
+
+def set_sharing_strategy(new_strategy):
+    """Accepted: memory is always shared by descriptors, which leave no file behind."""
+    global _strategy
+    if new_strategy not in _strategies:
+        raise AssertionError(f"Invalid sharing strategy: {new_strategy}. Available strategies: {_strategies}")
+    _strategy = new_strategy
+
+
+def get_sharing_strategy():
+    return _strategy
+
+
+def get_all_sharing_strategies():
+    return _strategies
+
+
+def _set_thread_name(name):
+    pass
+
+
+def _get_thread_name():
+    import threading
+
+    return threading.current_thread().name

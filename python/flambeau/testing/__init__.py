@@ -1,0 +1,5 @@
+"""assert_close(), and tensors for tests."""
+from ._comparison import assert_allclose, assert_close
+from ._creation import make_tensor
+
+__all__ = ["assert_allclose", "assert_close", "make_tensor"]

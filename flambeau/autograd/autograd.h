@@ -41,6 +41,8 @@ Tensors grad(const Tensors& outputs, const Tensors& inputs, Tensors grad_outputs
 HookHandle register_hook(const Tensor& t, GradHook hook);
 /// Runs after a leaf's `.grad` was added to.
 HookHandle register_post_accumulate_grad_hook(const Tensor& leaf, std::function<void(const Tensor&)> hook);
+/// Called with every node once it is recorded, on any thread; empty: nobody is. For the search for errors.
+void set_node_observer(std::function<void(const Ref<Node>&)> observer);
 HookHandle register_node_pre_hook(Node& node, NodePreHook hook);
 HookHandle register_node_hook(Node& node, NodePostHook hook);
 /// Keeps `.grad` of a tensor that is not a leaf.

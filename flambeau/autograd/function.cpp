@@ -43,6 +43,10 @@ class FunctionNode final : public SimpleNode {
     for (const Tensor& t : inputs) edges.push_back(gradient_edge(t));
     set_edges(std::move(edges));
   }
+  ~FunctionNode() override {
+    if (ctx_.self) *ctx_.self = nullptr;
+  }
+  FunctionCtx& ctx() { return ctx_; }
   std::string name() const override { return spec_.name + "Backward"; }
   const TensorSpec& input_spec(int input) const override { return specs_[input]; }
   int input_count() const override { return static_cast<int>(specs_.size()); }
@@ -70,6 +74,7 @@ class FunctionNode final : public SimpleNode {
 void FunctionNode::finish(FunctionCtx&& ctx, const Tensors& outputs) {
   ctx_ = std::move(ctx);
   ctx_.node_ = this;
+  if (ctx_.self) *ctx_.self = &ctx_;
   ctx_.dirty_.clear();
   ctx_.non_differentiable_.clear();
   for (const Tensor& t : outputs) specs_.push_back(t.defined() ? t.spec() : TensorSpec());
@@ -80,6 +85,11 @@ void FunctionNode::finish(FunctionCtx&& ctx, const Tensors& outputs) {
     else
       saved_.emplace_back(t, SavedTensor::Role::Output, output);
   }
+}
+
+FunctionCtx* function_ctx(Node& node) {
+  auto* function = dynamic_cast<FunctionNode*>(&node);
+  return function ? &function->ctx() : nullptr;
 }
 
 Tensors FunctionNode::run_backward_function(Tensors grads) {

@@ -27,6 +27,8 @@ class FunctionCtx {
   /// Whatever else backward needs.
   std::map<std::string, Value> data;
   std::any object;
+  /// Points at the ctx once the call is recorded, for as long as its node lives.
+  std::shared_ptr<FunctionCtx*> self;
 
  private:
   friend class FunctionNode;
@@ -44,6 +46,9 @@ struct FunctionSpec {
   std::function<Tensors(FunctionCtx&, Tensors)> backward;
   bool once_differentiable = false;  ///< backward's own gradient is an error
 };
+
+/// The ctx of a node that apply_function made; null for others.
+FunctionCtx* function_ctx(Node& node);
 
 /// Runs forward without recording and gives its outputs a node that runs backward. `inputs`: every tensor
 /// that forward differentiates by.

@@ -32,6 +32,16 @@ class HookList {
     });
   }
   bool empty() const { return !entries_ || entries_->list.empty(); }
+  /// Calls visit(hook) for each, in order.
+  template <class V>
+  void each(V&& visit) const {
+    if (entries_)
+      for (const auto& [id, f] : entries_->list) visit(f);
+  }
+  /// Removes all.
+  void clear() {
+    if (entries_) entries_->list.clear();
+  }
   /// A copy, so that a hook may add and remove hooks.
   std::vector<F> snapshot() const {
     std::vector<F> r;

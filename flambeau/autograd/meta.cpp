@@ -58,7 +58,22 @@ void move_retain(AutogradMeta& m, Node* old_node) {
   m.grad_fn->make_hooks().retain.push_back({m.output_nr, &m});
 }
 
+namespace {
+std::function<void(const Ref<Node>&)>& node_observer() {
+  static auto* observer = new std::function<void(const Ref<Node>&)>;
+  return *observer;
+}
+std::atomic<bool> observes_nodes{false};
+}  // namespace
+
+void set_node_observer(std::function<void(const Ref<Node>&)> observer) {
+  observes_nodes = false;
+  node_observer() = std::move(observer);
+  observes_nodes = static_cast<bool>(node_observer());
+}
+
 void set_history(const Tensor& t, Ref<Node> node, int output_nr) {
+  if (observes_nodes.load(std::memory_order_relaxed) && output_nr == 0) node_observer()(node);
   AutogradMeta& m = make_meta(t);
   Ref<Node> old = std::exchange(m.grad_fn, std::move(node));
   m.output_nr = output_nr;

@@ -88,7 +88,7 @@ ElementwiseTypes promote_types(const InferCtx& c, Promote p) {
     } else if (c.is_wrapped_number(i)) {
       // The tensor is as wide as can be; promotion sees the default dtype of its category.
       const DType d = c.spec(i).dtype;
-      join(number, is_complex(d) ? DType::Complex64 : is_floating(d) ? DType::Float32 : d);
+      join(number, is_complex(d) ? complex_dtype(default_dtype()) : is_floating(d) ? default_dtype() : d);
     } else {
       const TensorSpec& s = c.spec(i);
       join(s.dim() > 0 ? dimensioned : zero_dim, s.dtype);
@@ -98,7 +98,7 @@ ElementwiseTypes promote_types(const InferCtx& c, Promote p) {
   DType result = common;
   switch (p) {
     case Promote::IntToFloat:
-      if (is_integral(common, true)) common = result = DType::Float32;
+      if (is_integral(common, true)) common = result = default_dtype();
       break;
     case Promote::AlwaysBool:
       result = DType::Bool;

@@ -193,6 +193,7 @@ CallKind classify(const OpInfo& op, const Value* args, std::span<const Tensor> t
   Classifier c(op, out);
   for (int i = 0; i < op.arg_count(); ++i) c.arg(i, args[i]);
   for (const Tensor& t : targets) c.target(t);
+  if (default_dtype() != DType::Float32) out.key += name(default_dtype());
   return out;
 }
 

@@ -1,5 +1,7 @@
 #include "flambeau/tensor/dtype.h"
 
+#include <atomic>
+
 #include "flambeau/base/error.h"
 
 namespace fl {
@@ -44,6 +46,17 @@ DType promote(DType a, DType b) {
   if ((a == DType::Float16 && b == DType::BFloat16) || (a == DType::BFloat16 && b == DType::Float16))
     return DType::Float32;
   return a > b ? a : b;
+}
+
+namespace {
+std::atomic<DType> g_default_dtype{DType::Float32};
+}  // namespace
+
+DType default_dtype() { return g_default_dtype.load(std::memory_order_relaxed); }
+void set_default_dtype(DType d) {
+  FL_CHECK(is_floating(d), TypeError,
+           "only floating-point types are supported as the default type, got torch.{}", name(d));
+  g_default_dtype.store(d, std::memory_order_relaxed);
 }
 
 DType real_dtype(DType d) {

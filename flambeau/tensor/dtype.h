@@ -45,6 +45,11 @@ inline bool is_integral(DType d, bool include_bool = false) {
 /// From "float32" or "f32"; raises ValueError naming the known dtypes.
 DType parse_dtype(std::string_view text);
 
+/// The floating dtype of numbers, and of factories that are told none (torch.set_default_dtype); float32 at
+/// first.
+DType default_dtype();
+void set_default_dtype(DType d);  ///< Raises TypeError unless d is floating.
+
 /// The smallest dtype that PyTorch gives for a pair (torch.promote_types): symmetric and associative.
 DType promote(DType a, DType b);
 /// complex64 -> float32, complex128 -> float64; others unchanged.

@@ -11,9 +11,9 @@ DType Scalar::default_dtype() const {
     case Kind::Int:
       return DType::Int64;
     case Kind::Float:
-      return DType::Float32;
+      return fl::default_dtype();
     default:
-      return DType::Complex64;
+      return complex_dtype(fl::default_dtype());
   }
 }
 

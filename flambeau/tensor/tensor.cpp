@@ -95,6 +95,16 @@ void for_each_element(const Tensor& t, const char* data, F&& f) {
 
 }  // namespace
 
+namespace {
+void (*release_python)(void*) = nullptr;
+}  // namespace
+
+void install_python_release(void (*release)(void* object)) { release_python = release; }
+
+TensorImpl::~TensorImpl() {
+  if (owns_python) release_python(python);
+}
+
 Tensor::Tensor(const TensorSpec& spec, Ref<Storage> storage) : impl_(new TensorImpl) {
   impl_->spec = spec;
   impl_->storage = std::move(storage);

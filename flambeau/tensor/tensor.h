@@ -45,7 +45,15 @@ struct TensorImpl : RefCounted, FreeListed<TensorImpl> {
   Ref<RefCounted> trace;           ///< a tracer's note about this tensor
   bool wrapped_number = false;     ///< made from a number: takes part in promotion as a Scalar
   bool inference = false;          ///< made in inference mode
+  bool owns_python = false;        ///< the Python object lives as long as this; else it keeps this alive
+  void* python = nullptr;          ///< the object that Python sees this tensor through, once there is one
+
+  TensorImpl() = default;
+  TensorImpl(const TensorImpl&) = delete;
+  ~TensorImpl() override;
 };
+/// What drops a TensorImpl::python that its tensor owns, on any thread. Called once, by the Python module.
+void install_python_release(void (*release)(void* object));
 
 class Tensor {
  public:

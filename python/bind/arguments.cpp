@@ -179,14 +179,15 @@ bool to_value(nb::handle h, const Argument& parameter, bool numbers_as_tensors, 
   return false;
 }
 
-bool bind_arguments(const OpInfo& op, const CallArguments& call, BindOptions options, std::vector<Value>& out,
+bool bind_arguments(const OpInfo& op, const CallArguments& call, BindOptions options, Arguments& out,
                     std::string* why) {
   const std::vector<Argument>& parameters = op.schema.args;
   const auto fail = [&](auto&& message) {
     if (why) *why = message();
     return false;
   };
-  out.assign(parameters.size(), Value());
+  out.clear();
+  out.resize(parameters.size());
   size_t next = 0, keywords_used = 0;
   for (size_t k = 0; k < parameters.size(); ++k) {
     const Argument& a = parameters[k];

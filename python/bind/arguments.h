@@ -1,7 +1,5 @@
 // Python's arguments of a call against the schemas of an operator.
 #pragma once
-#include <vector>
-
 #include "flambeau/op/op_def.h"
 #include "object.h"
 
@@ -15,6 +13,9 @@ struct CallArguments {
   size_t keyword_count() const { return keywords ? static_cast<size_t>(PyTuple_GET_SIZE(keywords)) : 0; }
 };
 
+/// The arguments of an operator, in the order of its schema.
+using Arguments = SmallVector<Value, 8>;
+
 struct BindOptions {
   bool method = false;              ///< the first argument came before the dot
   bool numbers_as_tensors = false;  ///< in every place of a tensor
@@ -24,7 +25,7 @@ struct BindOptions {
 bool to_value(nb::handle h, const Argument& parameter, bool numbers_as_tensors, Value& out);
 
 /// Fills one Value for each parameter of the schema. False where the arguments don't fit, `why` then says it.
-bool bind_arguments(const OpInfo& op, const CallArguments& call, BindOptions options, std::vector<Value>& out,
+bool bind_arguments(const OpInfo& op, const CallArguments& call, BindOptions options, Arguments& out,
                     std::string* why);
 
 }  // namespace fl::python

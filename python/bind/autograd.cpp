@@ -1,29 +1,15 @@
-// Gradients from Python.
+// Gradients from Python: backward, grad, modes, hooks on tensors.
 #include "flambeau/autograd/autograd.h"
 
 #include <nanobind/stl/optional.h>
 
+#include "flambeau/autograd/meta.h"
 #include "flambeau/tensor/print.h"
+#include "hooks.h"
 #include "module.h"
 
 namespace fl::python {
 namespace {
-
-struct NodeObject {
-  Ref<Node> node;
-};
-struct HookHandleObject {
-  HookHandle handle;
-};
-
-Tensors tensors_of(nb::handle h, const char* where) {
-  if (const Tensor* t = as_tensor(h)) return {*t};
-  FL_CHECK(PyList_Check(h.ptr()) || PyTuple_Check(h.ptr()), TypeError,
-           "{}: expected a Tensor or a sequence of them, got {}", where, python_type(h));
-  Tensors out;
-  for (nb::handle item : h) out.push_back(item.is_none() ? Tensor() : expect_tensor(item, where));
-  return out;
-}
 
 Tensors optional_tensors(nb::handle h, const char* where) {
   return h.is_none() ? Tensors{} : tensors_of(h, where);
@@ -37,69 +23,91 @@ void run_backward(const Tensors& tensors, nb::handle gradients, std::optional<bo
   backward(tensors, given, {retain_graph, create_graph}, wanted);
 }
 
-GradHook hook_of(nb::object function) {
-  return [shared = shared_object(std::move(function))](const Tensor& gradient) {
-    nb::gil_scoped_acquire locked;
-    const nb::object result = (*shared)(wrap(gradient));
-    return result.is_none() ? Tensor() : expect_tensor(result, "a gradient hook's result");
-  };
-}
-
 std::string print_suffix(const Tensor& t) {
   if (const Ref<Node> node = grad_fn(t)) return fmt::format("grad_fn=<{}>", node->name());
   return t.requires_grad() ? "requires_grad=True" : "";
 }
 
-void bind_gradients(nb::class_<TensorObject>& c) {
-  using Self = TensorObject&;
-  c.def_prop_rw(
-       "requires_grad", [](Self s) { return s.tensor.requires_grad(); },
-       [](Self s, bool value) { s.tensor.set_requires_grad(value); })
+std::vector<std::unique_ptr<SavedTensorHooks>>& saved_tensor_hooks() {
+  thread_local std::vector<std::unique_ptr<SavedTensorHooks>> stack;
+  return stack;
+}
+
+void push_saved_tensor_hooks(nb::object pack, nb::object unpack) {
+  auto pack_shared = shared_object(std::move(pack)), unpack_shared = shared_object(std::move(unpack));
+  saved_tensor_hooks().push_back(std::make_unique<SavedTensorHooks>(
+      [pack_shared](const Tensor& t) -> std::any {
+        nb::gil_scoped_acquire locked;
+        return shared_object((*pack_shared)(wrap(t)));
+      },
+      [unpack_shared](const std::any& packed) {
+        nb::gil_scoped_acquire locked;
+        const nb::object t = (*unpack_shared)(*std::any_cast<const std::shared_ptr<nb::object>&>(packed));
+        return expect_tensor(t, "the result of a saved tensor's unpack hook");
+      }));
+}
+
+void bind_tensor_methods() {
+  TensorMethods()
       .def(
           "requires_grad_",
           [](nb::object self, bool value) {
-            nb::cast<Self>(self).tensor.set_requires_grad(value);
+            Tensor(*as_tensor(self)).set_requires_grad(value);
             return self;
           },
           nb::arg("requires_grad") = true)
-      .def_prop_rw(
-          "grad", [](Self s) { return wrap(s.tensor.grad()); },
-          [](Self s, nb::handle g) { s.tensor.set_grad(g.is_none() ? Tensor() : expect_tensor(g, "grad")); },
-          nb::for_setter(nb::arg().none()))
-      .def_prop_ro("is_leaf", [](Self s) { return s.tensor.is_leaf(); })
-      .def_prop_ro("grad_fn",
-                   [](Self s) -> nb::object {
-                     const Ref<Node> node = grad_fn(s.tensor);
-                     if (!node) return nb::none();
-                     return nb::cast(NodeObject{node});
-                   })
-      .def_prop_ro("_version", [](Self s) { return version(s.tensor); })
-      .def("_is_view", [](Self s) { return is_view(s.tensor); })
-      .def_prop_ro("_base", [](Self s) { return wrap(view_base(s.tensor)); })
-      .def("retain_grad", [](Self s) { retain_grad(s.tensor); })
-      .def_prop_ro("retains_grad", [](Self s) { return retains_grad(s.tensor); })
+      .def("_is_view", [](const Tensor& t) { return is_view(t); })
+      .def("_detach_in_place", [](const Tensor& t) { detach_in_place(t); })
+      .def("_bump_version", [](const Tensor& t) { t.storage()->bump_version(); })
+      .def("retain_grad", [](const Tensor& t) { retain_grad(t); })
       .def("register_hook",
-           [](Self s, nb::object hook) {
-             return HookHandleObject{register_hook(s.tensor, hook_of(std::move(hook)))};
+           [](const Tensor& t, nb::object hook) {
+             return HookHandleObject{register_hook(t, PythonGradHook{shared_object(std::move(hook))})};
+           })
+      .def("register_post_accumulate_grad_hook",
+           [](const Tensor& t, nb::object hook) {
+             return HookHandleObject{register_post_accumulate_grad_hook(
+                 t, [shared = shared_object(std::move(hook))](const Tensor& leaf) {
+                   nb::gil_scoped_acquire locked;
+                   (*shared)(wrap(leaf));
+                 })};
            })
       .def(
           "backward",
-          [](Self s, nb::object gradient, std::optional<bool> retain_graph, bool create_graph,
-             nb::object inputs) { run_backward({s.tensor}, gradient, retain_graph, create_graph, inputs); },
+          [](const Tensor& t, nb::object gradient, std::optional<bool> retain_graph, bool create_graph,
+             nb::object inputs) { run_backward({t}, gradient, retain_graph, create_graph, inputs); },
           nb::arg("gradient") = nb::none(), nb::arg("retain_graph") = nb::none(),
           nb::arg("create_graph") = false, nb::arg("inputs") = nb::none());
 }
 
 }  // namespace
 
+Tensors tensors_of(nb::handle h, const char* where) {
+  if (const Tensor* t = as_tensor(h)) return {*t};
+  Tensors out;
+  const nb::object items = nb::steal(PySequence_Fast(h.ptr(), ""));
+  if (!items.is_valid()) PyErr_Clear();
+  FL_CHECK(items.is_valid() && !PyUnicode_Check(h.ptr()), TypeError,
+           "{}: expected a Tensor or a sequence of them, got {}", where, python_type(h));
+  for (nb::handle item : items) out.push_back(item.is_none() ? Tensor() : expect_tensor(item, where));
+  return out;
+}
+
+Tensor PythonGradHook::operator()(const Tensor& gradient) const {
+  nb::gil_scoped_acquire locked;
+  const nb::object result = (*function)(wrap(gradient));
+  return result.is_none() ? Tensor() : expect_tensor(result, "a gradient hook's result");
+}
+
 void bind_autograd(nb::module_& m) {
   set_print_suffix(print_suffix);
-  nb::class_<NodeObject>(m, "Node")
-      .def("name", [](NodeObject& n) { return nb::str(n.node->name().c_str()); })
-      .def("__repr__", [](NodeObject& n) { return nb::str(fmt::format("<{}>", n.node->name()).c_str()); });
-  nb::class_<HookHandleObject>(m, "HookHandle").def("remove", [](HookHandleObject& h) { h.handle.remove(); });
-  auto c = nb::borrow<nb::class_<TensorObject>>(m.attr("Tensor"));
-  bind_gradients(c);
+  nb::class_<HookHandleObject>(m, "HookHandle")
+      .def("remove", [](HookHandleObject& h) { h.handle.remove(); })
+      .def("__enter__", [](nb::object h) { return h; })
+      .def("__exit__", [](HookHandleObject& h, nb::args) { h.handle.remove(); });
+  bind_tensor_methods();
+  bind_nodes(m);
+  bind_functions(m);
   m.def(
       "_backward",
       [](nb::handle tensors, nb::object gradients, std::optional<bool> retain_graph, bool create_graph,
@@ -128,6 +136,8 @@ void bind_autograd(nb::module_& m) {
   // The modes' scopes are Python's; these set and return the mode before.
   m.def("_set_grad_enabled", [](bool on) { return std::exchange(dispatch_state().grad_enabled, on); });
   m.def("_set_inference", [](bool on) { return std::exchange(dispatch_state().inference, on); });
+  m.def("_push_saved_tensor_hooks", push_saved_tensor_hooks);
+  m.def("_pop_saved_tensor_hooks", [] { saved_tensor_hooks().pop_back(); });
 }
 
 }  // namespace fl::python

@@ -142,8 +142,8 @@ Tensor from_sequence(nb::handle data, std::optional<DType> dtype) {
       highest = std::max(highest, s.category());
       any = true;
     });
-    constexpr DType kinds[] = {DType::Bool, DType::Int64, DType::Float32, DType::Complex64};
-    dtype = any ? kinds[static_cast<int>(highest)] : DType::Float32;
+    const DType kinds[] = {DType::Bool, DType::Int64, default_dtype(), complex_dtype(default_dtype())};
+    dtype = any ? kinds[static_cast<int>(highest)] : default_dtype();
   }
   Tensor t = empty_tensor(sizes, *dtype);
   char* at = t.numel() == SymInt(0) ? nullptr : t.data_as<char>();
@@ -190,14 +190,12 @@ void bind_exchange(nb::module_& m) {
   m.def("from_numpy", [](nb::handle array) { return wrap(from_numpy(array)); });
   m.def("from_dlpack", [](nb::handle source) { return wrap(from_dlpack(source)); });
 
-  auto c = nb::borrow<nb::class_<TensorObject>>(m.attr("Tensor"));
-  c.def(
-      "numpy", [](TensorObject& s, bool force) { return to_numpy(s.tensor, force); },
-      nb::arg("force") = false);
+  TensorMethods c;
+  c.def("numpy", to_numpy, nb::kw_only(), nb::arg("force") = false);
   c.def(
       "__array__",
-      [](TensorObject& s, nb::object dtype, nb::object copy) {
-        nb::object array = to_numpy(s.tensor, false);
+      [](const Tensor& t, nb::object dtype, nb::object copy) {
+        nb::object array = to_numpy(t, false);
         const bool must_copy = copy.ptr() == Py_True;
         if (dtype.is_none()) return must_copy ? array.attr("copy")() : array;
         return nb::object(array.attr("astype")(dtype, nb::arg("copy") = must_copy));
@@ -205,13 +203,13 @@ void bind_exchange(nb::module_& m) {
       nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none());
   c.def(
       "__dlpack__",
-      [](TensorObject& s, nb::object, nb::object max_version, nb::object, nb::object copy) {
-        return to_dlpack(s.tensor, max_version, copy);
+      [](const Tensor& t, nb::object, nb::object max_version, nb::object, nb::object copy) {
+        return to_dlpack(t, max_version, copy);
       },
       nb::kw_only(), nb::arg("stream") = nb::none(), nb::arg("max_version") = nb::none(),
       nb::arg("dl_device") = nb::none(), nb::arg("copy") = nb::none());
-  c.def("__dlpack_device__", [](TensorObject& s) {
-    const dlpack::DLDevice d = dlpack::device_of(s.tensor.device());
+  c.def("__dlpack_device__", [](const Tensor& t) {
+    const dlpack::DLDevice d = dlpack::device_of(t.device());
     return nb::make_tuple(static_cast<int>(d.kind), d.index);
   });
 }

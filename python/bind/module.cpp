@@ -8,8 +8,11 @@ NB_MODULE(_C, m) {
   fl::op_table();
   bind_errors(m);
   bind_types(m);
+  bind_torch_function(m);
   bind_tensor(m);
+  bind_conversion(m);
   bind_exchange(m);
+  bind_storage(m);
   bind_autograd(m);
   bind_compile(m);
   bind_operators(m);

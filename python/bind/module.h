@@ -5,14 +5,31 @@
 namespace fl::python {
 
 void bind_errors(nb::module_& m);
-void bind_types(nb::module_& m);      ///< dtype, device, memory_format, Generator
-void bind_tensor(nb::module_& m);     ///< class Tensor, what the operator table does not give
-void bind_exchange(nb::module_& m);   ///< tensor(), NumPy, DLPack
-void bind_autograd(nb::module_& m);   ///< backward, grad, modes
-void bind_compile(nb::module_& m);    ///< compile()
-void bind_operators(nb::module_& m);  ///< every operator of the table, as function and as method
-void bind_autocast(nb::module_& m);   ///< the state of autocast
-void bind_samples(nb::module_& m);    ///< the table and its samples, for tests
+void bind_types(nb::module_& m);  ///< dtype, device, memory_format, Generator
+void bind_torch_function(nb::module_& m);
+void bind_tensor(nb::module_& m);      ///< class Tensor, what the operator table does not give
+void bind_conversion(nb::module_& m);  ///< to() and its kind
+void bind_exchange(nb::module_& m);    ///< tensor(), NumPy, DLPack
+void bind_storage(nb::module_& m);     ///< the memory behind tensors
+void bind_autograd(nb::module_& m);    ///< backward, grad, modes, hooks, Function
+void bind_compile(nb::module_& m);     ///< compile()
+void bind_operators(nb::module_& m);   ///< every operator of the table, as function and as method
+void bind_autocast(nb::module_& m);    ///< the state of autocast
+void bind_samples(nb::module_& m);     ///< the table and its samples, for tests
+
+/// shape, dtype, grad, ...: the properties of Tensor, for its type.
+PyGetSetDef* tensor_properties();
+
+/// Adds methods to class Tensor.
+class TensorMethods {
+ public:
+  template <class F, class... Extra>
+  TensorMethods& def(const char* name, F&& f, const Extra&... extra) {
+    nb::cpp_function_def(std::forward<F>(f), nb::scope(reinterpret_cast<PyObject*>(tensor_type)),
+                         nb::name(name), nb::is_method(), extra...);
+    return *this;
+  }
+};
 
 /// In the catch clause of a function that Python calls directly: the C++ exception as Python's.
 void raise_in_python(const std::exception_ptr& error);

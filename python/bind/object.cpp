@@ -1,15 +1,7 @@
 #include "object.h"
 
-#include <unordered_map>
-
 namespace fl::python {
 namespace {
-
-/// The objects of live tensors; guarded by Python's lock.
-std::unordered_map<const TensorImpl*, PyObject*>& objects() {
-  static auto* map = new std::unordered_map<const TensorImpl*, PyObject*>;
-  return *map;
-}
 
 bool is_numpy_scalar(nb::handle h) {
   const std::string_view name = Py_TYPE(h.ptr())->tp_name;
@@ -19,28 +11,6 @@ bool is_numpy_scalar(nb::handle h) {
 
 }  // namespace
 
-TensorObject::~TensorObject() { objects().erase(tensor.impl()); }
-
-nb::object wrap(const Tensor& t) {
-  if (!t.defined()) return nb::none();
-  const auto it = objects().find(t.impl());
-  if (it != objects().end()) return nb::borrow(it->second);
-  nb::object made = nb::cast(new TensorObject(t), nb::rv_policy::take_ownership);
-  objects().emplace(t.impl(), made.ptr());
-  return made;
-}
-
-nb::tuple wrap(const std::vector<Tensor>& list) {
-  PyObject* out = PyTuple_New(static_cast<Py_ssize_t>(list.size()));
-  for (size_t k = 0; k < list.size(); ++k)
-    PyTuple_SET_ITEM(out, static_cast<Py_ssize_t>(k), wrap(list[k]).release().ptr());
-  return nb::steal<nb::tuple>(out);
-}
-
-const Tensor* as_tensor(nb::handle h) {
-  return nb::isinstance<TensorObject>(h) ? &nb::inst_ptr<TensorObject>(h)->tensor : nullptr;
-}
-
 const Tensor& expect_tensor(nb::handle h, const char* where) {
   const Tensor* t = as_tensor(h);
   FL_CHECK(t, TypeError, "{}: expected a Tensor, got {}", where, python_type(h));
@@ -48,6 +18,11 @@ const Tensor& expect_tensor(nb::handle h, const char* where) {
 }
 
 std::optional<int64_t> as_int(nb::handle h) {
+  if (PyLong_CheckExact(h.ptr())) {
+    const int64_t value = PyLong_AsLongLong(h.ptr());
+    if (value == -1 && PyErr_Occurred()) throw nb::python_error();
+    return value;
+  }
   if (PyBool_Check(h.ptr()) || !PyIndex_Check(h.ptr()) || as_tensor(h)) return std::nullopt;
   if (!PyLong_Check(h.ptr()) && !is_numpy_scalar(h)) return std::nullopt;
   const nb::object i = nb::steal(PyNumber_Index(h.ptr()));
@@ -57,11 +32,19 @@ std::optional<int64_t> as_int(nb::handle h) {
   return value;
 }
 
+std::optional<int64_t> as_size(nb::handle h) {
+  if (const Tensor* t = as_tensor(h)) {
+    if (!is_integral(t->dtype(), true) || t->numel() != SymInt(1)) return std::nullopt;
+    return t->item().to_int();
+  }
+  return as_int(h);
+}
+
 std::optional<Sizes> as_int_list(nb::handle h) {
   if (!PyList_Check(h.ptr()) && !PyTuple_Check(h.ptr())) return std::nullopt;
   Sizes out;
   for (nb::handle item : h) {
-    const std::optional<int64_t> i = as_int(item);
+    const std::optional<int64_t> i = as_size(item);
     if (!i) return std::nullopt;
     out.push_back(*i);
   }
@@ -70,6 +53,7 @@ std::optional<Sizes> as_int_list(nb::handle h) {
 
 std::optional<Scalar> as_number(nb::handle h) {
   PyObject* o = h.ptr();
+  if (is_exact_tensor(o)) return std::nullopt;
   if (PyBool_Check(o)) return Scalar(o == Py_True);
   if (PyFloat_Check(o)) return Scalar(PyFloat_AS_DOUBLE(o));
   if (PyComplex_Check(o))
@@ -110,7 +94,7 @@ nb::object wrap(const Value& v) {
     case Value::Tag::TensorList:
       return wrap(v.tensors());
     case Value::Tag::IntList:
-      return sizes_tuple(v.ints());
+      return int_tuple(v.ints());
     case Value::Tag::FloatList:
       return list(v.doubles());
     case Value::Tag::BoolList:
@@ -130,10 +114,10 @@ nb::object wrap(const Value& v) {
   }
 }
 
-nb::tuple sizes_tuple(IntList sizes) {
-  PyObject* out = PyTuple_New(static_cast<Py_ssize_t>(sizes.size()));
-  for (size_t k = 0; k < sizes.size(); ++k)
-    PyTuple_SET_ITEM(out, static_cast<Py_ssize_t>(k), PyLong_FromLongLong(sizes[k].guard_int()));
+nb::tuple int_tuple(IntList list) {
+  PyObject* out = PyTuple_New(static_cast<Py_ssize_t>(list.size()));
+  for (size_t k = 0; k < list.size(); ++k)
+    PyTuple_SET_ITEM(out, static_cast<Py_ssize_t>(k), PyLong_FromLongLong(list[k].guard_int()));
   return nb::steal<nb::tuple>(out);
 }
 
@@ -145,7 +129,7 @@ std::string text_of(nb::handle h) {
 }
 
 std::string python_type(nb::handle h) {
-  if (h.is_none()) return "None";
+  if (h.is_none()) return "NoneType";
   if (as_tensor(h)) return "Tensor";
   std::string name = text_of(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(h.ptr()))).attr("__name__"));
   if ((PyList_Check(h.ptr()) || PyTuple_Check(h.ptr())) && PySequence_Size(h.ptr()) > 0)

@@ -1,8 +1,12 @@
 #include "overloads.h"
 
+#include <cstring>
 #include <unordered_map>
 
 #include "flambeau/op/op.h"
+#include "module.h"
+
+#include <structmember.h>  // after Python.h
 
 namespace fl::python {
 namespace {
@@ -10,24 +14,45 @@ namespace {
 /// Work on tensors of more bytes than this is worth giving up Python's lock for.
 constexpr int64_t kLongRunBytes = 1 << 15;
 
-bool is_long_run(const std::vector<Value>& args) {
-  const auto is_large = [](const Tensor& t) {
-    return t.defined() && t.has_data() && t.storage()->bytes() > kLongRunBytes;
-  };
+bool is_large(const Tensor& t) { return t.defined() && t.has_data() && t.storage()->bytes() > kLongRunBytes; }
+
+bool is_long_run(const OpInfo& op, const Arguments& args) {
   for (const Value& v : args) {
     if (v.is_tensor() && is_large(v.tensor())) return true;
     if (v.tag() == Value::Tag::TensorList && std::any_of(v.tensors().begin(), v.tensors().end(), is_large))
       return true;
     // Sizes of a tensor to be made.
-    if (v.tag() == Value::Tag::IntList) return true;
+    if (v.tag() == Value::Tag::IntList && !op.is_view()) return true;
   }
   return false;
 }
 
-/// The type of an operator's named results: torch.max(x, 0).values.
+/// "torch.return_types.max(\nvalues=tensor(3),\nindices=tensor(0))"
+PyObject* result_repr(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  const char* name = strrchr(type->tp_name, '.');
+  std::string text = fmt::format("torch.return_types{}(", name ? name : "");
+  try {
+    for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(self); ++k)
+      text += fmt::format("{}\n{}={}", k ? "," : "", type->tp_members[k].name,
+                          text_of(nb::repr(nb::handle(PyTuple_GET_ITEM(self, k)))));
+  } catch (...) {
+    raise_in_python(std::current_exception());
+    return nullptr;
+  }
+  text += ")";
+  return PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));
+}
+
+/// The type of an operator's named results: torch.max(x, 0).values. One for each name and list of fields.
 PyTypeObject* result_type(const OpInfo& op) {
-  static auto* types = new std::unordered_map<const OpInfo*, PyTypeObject*>;
-  PyTypeObject*& type = (*types)[op.functional ? op.functional : &op];
+  static auto* of_operator = new std::unordered_map<const OpInfo*, PyTypeObject*>;
+  static auto* of_key = new std::unordered_map<std::string, PyTypeObject*>;
+  PyTypeObject*& known = (*of_operator)[&op];
+  if (known) return known;
+  std::string key = (op.functional ? op.functional : &op)->schema.name;
+  for (const Return& r : op.schema.returns) key += " " + r.name;
+  PyTypeObject*& type = (*of_key)[key];
   if (!type) {
     auto* fields = new std::vector<PyStructSequence_Field>;
     for (const Return& r : op.schema.returns) fields->push_back({strdup(r.name.c_str()), nullptr});
@@ -36,11 +61,14 @@ PyTypeObject* result_type(const OpInfo& op) {
     PyStructSequence_Desc description{strdup(full.c_str()), nullptr, fields->data(), op.return_count()};
     type = PyStructSequence_NewType(&description);
     if (!type) throw nb::python_error();
+    type->tp_repr = result_repr;
+    nb::module_::import_("flambeau._C").attr("_return_types")[op.schema.name.c_str()] =
+        nb::handle(reinterpret_cast<PyObject*>(type));
   }
-  return type;
+  return known = type;
 }
 
-nb::object wrap_results(const OpInfo& op, const std::vector<Value>& results) {
+nb::object wrap_results(const OpInfo& op, const Arguments& results) {
   if (results.empty()) return nb::none();
   if (results.size() == 1) return wrap(results[0]);
   if (op.schema.returns[0].name.empty()) {
@@ -60,71 +88,77 @@ bool makes_tensors(const OpInfo& op) {
   return !op.functional && std::any_of(op.schema.args.begin(), op.schema.args.end(), is_pin_memory);
 }
 
-/// A call without the keywords that schemas don't have: requires_grad= of factories, out=None, and out=(a, b)
-/// where the schema names each result.
+bool is_text(PyObject* keyword, const char* text) {
+  return PyUnicode_CompareWithASCIIString(keyword, text) == 0;
+}
+
+/// A call without the keywords that schemas don't have: requires_grad= and layout= of factories, out=None,
+/// and out=(a, b) where the schema names each result.
 class Prepared {
  public:
   Prepared(const Overloads& overloads, const CallArguments& call) : call_(call) {
+    if (!call.keyword_count()) return;
+    const bool factory = makes_tensors(*overloads.ops[0]);
+    bool changed = false;
     for (size_t k = 0; k < call.keyword_count(); ++k) {
       PyObject* keyword = PyTuple_GET_ITEM(call.keywords, static_cast<Py_ssize_t>(k));
       PyObject* value = call.values[call.positional + k];
-      if (is(keyword, "out") && (value == Py_None || PyTuple_Check(value))) {
-        drop(k);
+      if (is_text(keyword, "out") && (value == Py_None || PyTuple_Check(value) || PyList_Check(value))) {
+        changed = true;
         if (value != Py_None) add_outputs(overloads, value);
-      } else if (is(keyword, "requires_grad") && makes_tensors(*overloads.ops[0])) {
-        drop(k);
+      } else if (factory && is_text(keyword, "requires_grad")) {
+        changed = true;
         requires_grad_ = value == Py_True;
+      } else if (factory && (is_text(keyword, "layout") || is_text(keyword, "names"))) {
+        changed = true;
+        FL_CHECK(value == Py_None || text_of(value) == "torch.strided", NotImplementedError,
+                 "{}(): {}={} is not supported; tensors are strided", overloads.name, text_of(keyword),
+                 text_of(value));
+      } else {
+        names_out_ = names_out_ || is_text(keyword, "out");
+        names_.push_back(keyword);
+        values_.push_back(value);
       }
     }
-    if (!changed_) return;
-    names_ = nb::tuple(kept_names_);
-    call_ = {kept_.data(), call.positional, names_.ptr()};
+    if (changed) replace();
+    // Results that a schema names one by one.
+    for (const OpInfo* op : overloads.outs)
+      for (int k = op->arg_count() - op->return_count(); !names_out_ && k < op->arg_count(); ++k)
+        for (PyObject* name : names_)
+          names_out_ = names_out_ || is_text(name, op->schema.args[k].name.c_str());
   }
   const CallArguments& call() const { return call_; }
   bool requires_grad() const { return requires_grad_; }
+  bool names_out() const { return names_out_; }
 
  private:
-  static bool is(PyObject* keyword, const char* text) {
-    return PyUnicode_CompareWithASCIIString(keyword, text) == 0;
-  }
-  /// Copies the arguments without keyword `dropped`.
-  void drop(size_t dropped) {
-    if (!changed_) {
-      for (size_t k = 0; k < call_.positional; ++k) kept_.push_back(call_.values[k]);
-      for (size_t k = 0; k < call_.keyword_count(); ++k) {
-        PyObject* keyword = PyTuple_GET_ITEM(call_.keywords, static_cast<Py_ssize_t>(k));
-        if (k == dropped) continue;
-        kept_names_.append(nb::handle(keyword));
-        kept_.push_back(call_.values[call_.positional + k]);
-      }
-      changed_ = true;
-      return;
-    }
-    const nb::handle name = PyTuple_GET_ITEM(call_.keywords, static_cast<Py_ssize_t>(dropped));
-    for (size_t k = 0; k < kept_names_.size(); ++k) {
-      if (!kept_names_[k].is(name)) continue;
-      nb::del(kept_names_[k]);
-      kept_.erase(kept_.begin() + static_cast<long>(call_.positional + k));
-      return;
-    }
-  }
   void add_outputs(const Overloads& overloads, PyObject* outs) {
-    for (const OpInfo* op : overloads.ops) {
-      if (!op->functional || op->return_count() != PyTuple_GET_SIZE(outs) || op->return_count() < 2) continue;
+    for (const OpInfo* op : overloads.outs) {
+      if (op->return_count() != PySequence_Fast_GET_SIZE(outs) || op->return_count() < 2) continue;
       for (int k = 0; k < op->return_count(); ++k) {
-        kept_names_.append(nb::str(op->schema.args[op->arg_count() - op->return_count() + k].name.c_str()));
-        kept_.push_back(PyTuple_GET_ITEM(outs, k));
+        const std::string& name = op->schema.args[op->arg_count() - op->return_count() + k].name;
+        made_names_.push_back(nb::str(name.c_str()));
+        names_.push_back(made_names_.back().ptr());
+        values_.push_back(PySequence_Fast_GET_ITEM(outs, k));
       }
+      names_out_ = true;
       return;
     }
-    FL_RAISE(TypeError, "{}(): out must be a Tensor, got {}", overloads.name, python_type(outs));
+    FL_RAISE(TypeError, "{}(): argument 'out' must be Tensor, not {}", overloads.name, python_type(outs));
+  }
+  void replace() {
+    names_tuple_ = nb::steal<nb::tuple>(PyTuple_New(static_cast<Py_ssize_t>(names_.size())));
+    for (size_t k = 0; k < names_.size(); ++k)
+      PyTuple_SET_ITEM(names_tuple_.ptr(), static_cast<Py_ssize_t>(k), Py_NewRef(names_[k]));
+    values_.insert(values_.begin(), call_.values, call_.values + call_.positional);
+    call_ = {values_.data(), call_.positional, names_tuple_.ptr()};
   }
 
   CallArguments call_;
-  bool changed_ = false, requires_grad_ = false;
-  std::vector<PyObject*> kept_;
-  nb::list kept_names_;
-  nb::tuple names_;
+  bool requires_grad_ = false, names_out_ = false;
+  SmallVector<PyObject*, 6> names_, values_;
+  std::vector<nb::object> made_names_;  // keeps what names_ borrows
+  nb::object names_tuple_;
 };
 
 std::string given_types(const CallArguments& call) {
@@ -139,27 +173,42 @@ std::string given_types(const CallArguments& call) {
   return out;
 }
 
-[[noreturn]] void raise_no_fit(const Overloads& overloads, const CallArguments& call, bool method) {
-  std::vector<Value> args;
+/// "add_(): argument 'other' (position 1) must be Tensor, not str", or the list of what would fit.
+[[noreturn]] void raise_no_fit(const Overloads& overloads, const CallArguments& call, bool method,
+                               bool names_out) {
+  Arguments args;
   std::string why, list;
-  for (const OpInfo* op : overloads.ops) {
-    if (op->functional && op->functional->out == op && overloads.ops.size() > 1) continue;
+  const auto& candidates = names_out && !overloads.outs.empty() ? overloads.outs : overloads.ops;
+  for (const OpInfo* op : candidates) {
     bind_arguments(*op, call, {method, true}, args, &why);
     list += fmt::format("\n * {}\n   {}", op->schema.text, why);
   }
-  FL_RAISE(TypeError, "{}() received arguments that fit none of its signatures: got ({}), expected{}",
+  if (candidates.size() == 1) FL_RAISE(TypeError, "{}(): {}", overloads.name, why);
+  FL_RAISE(TypeError, "{}() received an invalid combination of arguments - got ({}), but expected one of:{}",
            overloads.name, given_types(call), list);
 }
 
 /// The overload that the arguments fit: first without numbers in the places of tensors. Null if none does.
-const OpInfo* choose(const Overloads& overloads, const CallArguments& call, bool method,
-                     std::vector<Value>& args) {
+const OpInfo* choose(const std::vector<const OpInfo*>& ops, const CallArguments& call, bool method,
+                     Arguments& args) {
   for (const bool numbers : {false, true}) {
-    for (const OpInfo* op : overloads.ops) {
+    for (const OpInfo* op : ops) {
       if (bind_arguments(*op, call, {method, numbers}, args, nullptr)) return op;
     }
   }
   return nullptr;
+}
+
+Arguments run(const OpInfo& op, Arguments& args) {
+  Arguments outs(static_cast<size_t>(std::max(op.return_count(), 1)));
+  if (is_long_run(op, args)) {
+    nb::gil_scoped_release unlocked;
+    dispatch(op, args.data(), outs.data());
+  } else {
+    dispatch(op, args.data(), outs.data());
+  }
+  outs.resize(static_cast<size_t>(op.return_count()));
+  return outs;
 }
 
 }  // namespace
@@ -170,8 +219,10 @@ const std::vector<Overloads>& all_overloads() {
     std::unordered_map<std::string, size_t> position;
     for (const OpInfo& op : op_table().all()) {
       const auto [it, is_new] = position.emplace(op.schema.name, out->size());
-      if (is_new) out->push_back({op.schema.name, {}});
-      (*out)[it->second].ops.push_back(&op);
+      if (is_new) out->push_back({op.schema.name, {}, {}});
+      Overloads& o = (*out)[it->second];
+      const bool is_out = op.functional && op.functional->out == &op;
+      (is_out ? o.outs : o.ops).push_back(&op);
     }
     return out;
   }();
@@ -179,34 +230,25 @@ const std::vector<Overloads>& all_overloads() {
 }
 
 const Overloads& find_overloads(std::string_view name) {
-  for (const Overloads& o : all_overloads())
-    if (o.name == name) return o;
-  FL_RAISE(InternalError, "no operator is called '{}'", name);
+  static const auto* by_name = [] {
+    auto* out = new std::unordered_map<std::string_view, const Overloads*>;
+    for (const Overloads& o : all_overloads()) out->emplace(o.name, &o);
+    return out;
+  }();
+  const auto it = by_name->find(name);
+  FL_CHECK(it != by_name->end(), InternalError, "no operator is called '{}'", name);
+  return *it->second;
 }
 
-std::vector<Value> run(const OpInfo& op, std::vector<Value> args) {
-  std::vector<Value> outs(std::max(op.return_count(), 1));
-  if (is_long_run(args)) {
-    nb::gil_scoped_release unlocked;
-    dispatch(op, args.data(), outs.data());
-  } else {
-    dispatch(op, args.data(), outs.data());
-  }
-  outs.resize(op.return_count());
-  return outs;
-}
-
-nb::object run_wrapped(const OpInfo& op, std::vector<Value> args) {
-  const std::vector<Value> results = run(op, std::move(args));
-  return wrap_results(op, results);
-}
+nb::object run_wrapped(const OpInfo& op, Arguments& args) { return wrap_results(op, run(op, args)); }
 
 nb::object call_overloads(const Overloads& overloads, const CallArguments& given, bool method) {
   const Prepared prepared(overloads, given);
-  std::vector<Value> args;
-  const OpInfo* op = choose(overloads, prepared.call(), method, args);
-  if (!op) raise_no_fit(overloads, prepared.call(), method);
-  nb::object out = run_wrapped(*op, std::move(args));
+  Arguments args;
+  const OpInfo* op =
+      choose(prepared.names_out() ? overloads.outs : overloads.ops, prepared.call(), method, args);
+  if (!op) raise_no_fit(overloads, prepared.call(), method, prepared.names_out());
+  nb::object out = run_wrapped(*op, args);
   if (prepared.requires_grad()) {
     Tensor made = *as_tensor(out);
     made.set_requires_grad(true);
@@ -214,9 +256,10 @@ nb::object call_overloads(const Overloads& overloads, const CallArguments& given
   return out;
 }
 
-bool fits(const Overloads& overloads, const CallArguments& call, bool method) {
-  std::vector<Value> args;
-  return choose(overloads, call, method, args) != nullptr;
+nb::object call_infix(const Overloads& overloads, const CallArguments& call) {
+  Arguments args;
+  const OpInfo* op = choose(overloads.ops, call, false, args);
+  return op ? run_wrapped(*op, args) : nb::borrow(Py_NotImplemented);
 }
 
 }  // namespace fl::python

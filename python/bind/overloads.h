@@ -10,7 +10,8 @@ namespace fl::python {
 
 struct Overloads {
   std::string name;
-  std::vector<const OpInfo*> ops;  ///< tried in this order
+  std::vector<const OpInfo*> ops;   ///< tried in this order
+  std::vector<const OpInfo*> outs;  ///< the out= forms, tried only where a call names a result
 };
 
 /// Every name of the table, in order of first definition.
@@ -19,12 +20,11 @@ const Overloads& find_overloads(std::string_view name);
 
 /// Calls the first overload that the arguments fit; raises TypeError listing all of them.
 nb::object call_overloads(const Overloads& overloads, const CallArguments& call, bool method);
-/// Whether some overload takes the arguments.
-bool fits(const Overloads& overloads, const CallArguments& call, bool method);
+/// The same for x + y: NotImplemented where none fits, so that Python asks the other operand.
+nb::object call_infix(const Overloads& overloads, const CallArguments& call);
 
-/// Runs an operator. Python's lock is given up where there is much to do.
-std::vector<Value> run(const OpInfo& op, std::vector<Value> args);
-/// run() and its results as Python objects: None, one, or a (named) tuple.
-nb::object run_wrapped(const OpInfo& op, std::vector<Value> args);
+/// Runs an operator and gives its results as Python objects: None, one, or a (named) tuple. Python's lock is
+/// given up where there is much to do.
+nb::object run_wrapped(const OpInfo& op, Arguments& args);
 
 }  // namespace fl::python

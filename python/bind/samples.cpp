@@ -47,13 +47,13 @@ nb::object call_exactly(const std::string& full_name, nb::args given) {
   const OpInfo& op = find_op(full_name);
   FL_CHECK(given.size() == op.schema.args.size(), TypeError, "{}: expected {} arguments, got {}", full_name,
            op.schema.args.size(), given.size());
-  std::vector<Value> args(given.size());
+  Arguments args(given.size());
   for (size_t k = 0; k < given.size(); ++k) {
     const Argument& a = op.schema.args[k];
     FL_CHECK(to_value(given[k], a, true, args[k]), TypeError, "{}: argument '{}' must be {}, not {}",
              full_name, a.name, name(a.type), python_type(given[k]));
   }
-  return run_wrapped(op, std::move(args));
+  return run_wrapped(op, args);
 }
 
 }  // namespace

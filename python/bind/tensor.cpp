@@ -2,14 +2,16 @@
 #include <nanobind/stl/optional.h>
 
 #include "flambeau/autograd/autograd.h"
+#include "flambeau/autograd/meta.h"
 #include "flambeau/ops/functions.h"
 #include "flambeau/tensor/element.h"
+#include "flambeau/tensor/print.h"
 #include "module.h"
+
+#include <nanobind/stl/string.h>
 
 namespace fl::python {
 namespace {
-
-using Self = TensorObject&;
 
 nb::object list_of(const char*& at, const Tensor& t, int dim) {
   if (dim == t.dim()) {
@@ -18,161 +20,202 @@ nb::object list_of(const char*& at, const Tensor& t, int dim) {
     return out;
   }
   nb::list out;
-  for (int64_t k = t.sizes()[dim].expect_int(); k > 0; --k) out.append(list_of(at, t, dim + 1));
+  for (int64_t k = t.sizes()[static_cast<size_t>(dim)].expect_int(); k > 0; --k)
+    out.append(list_of(at, t, dim + 1));
   return out;
 }
 
-nb::object to_list(Self self) {
-  const std::vector<char> bytes = row_major_bytes(self.tensor);
-  const char* at = bytes.data();
-  return list_of(at, self.tensor, 0);
-}
-
-nb::object one_or_all(IntList all, SymInt (Tensor::*one)(int64_t) const, const Tensor& t,
-                      std::optional<int64_t> dim) {
-  if (dim) return nb::int_((t.*one)(*dim).guard_int());
-  return sizes_tuple(all);
-}
-
-/// The only element; raises what PyTorch raises on more.
-Scalar only_element(const Tensor& t) {
+/// Raises what PyTorch raises on a tensor without elements.
+void check_has_data(const Tensor& t, const char* what) {
+  FL_CHECK(t.device().type != DeviceType::Meta, UnsupportedError,
+           "Tensor.{}() cannot be called on meta tensors: they have no elements", what);
   FL_CHECK(t.has_data(), UnsupportedError, "the value of a tensor without data ({}) was asked for",
            t.device().str());
+}
+
+nb::object to_list(const Tensor& self) {
+  check_has_data(self, "tolist");
+  const std::vector<char> bytes = row_major_bytes(self);
+  const char* at = bytes.data();
+  return list_of(at, self, 0);
+}
+
+Scalar only_element(const Tensor& t) {
+  check_has_data(t, "item");
   return t.item();
 }
 
-Tensor converted(const Tensor& t, DType d) { return t.dtype() == d ? t : _to_copy(t, d); }
-
-void bind_shape(nb::class_<TensorObject>& c) {
-  c.def_prop_ro("shape", [](Self s) { return sizes_tuple(s.tensor.sizes()); })
-      .def_prop_ro("dtype", [](Self s) { return wrap(s.tensor.dtype()); })
-      .def_prop_ro("device", [](Self s) { return wrap(s.tensor.device()); })
-      .def_prop_ro("ndim", [](Self s) { return s.tensor.dim(); })
-      .def_prop_ro("itemsize", [](Self s) { return size_of(s.tensor.dtype()); })
-      .def_prop_ro("nbytes", [](Self s) { return s.tensor.numel().guard_int() * size_of(s.tensor.dtype()); })
-      .def(
-          "size",
-          [](Self s, std::optional<int64_t> dim) {
-            return one_or_all(s.tensor.sizes(), &Tensor::size, s.tensor, dim);
-          },
-          nb::arg("dim") = nb::none())
+void bind_shape(TensorMethods& c) {
+  c.def(
+       "size",
+       [](const Tensor& t, std::optional<int64_t> dim) -> nb::object {
+         if (dim) return nb::int_(t.size(*dim).guard_int());
+         return size_object(t.sizes());
+       },
+       nb::arg("dim") = nb::none())
       .def(
           "stride",
-          [](Self s, std::optional<int64_t> dim) {
-            return one_or_all(s.tensor.strides(), &Tensor::stride, s.tensor, dim);
+          [](const Tensor& t, std::optional<int64_t> dim) -> nb::object {
+            if (dim) return nb::int_(t.stride(*dim).guard_int());
+            return int_tuple(t.strides());
           },
           nb::arg("dim") = nb::none())
-      .def("dim", [](Self s) { return s.tensor.dim(); })
-      .def("ndimension", [](Self s) { return s.tensor.dim(); })
-      .def("numel", [](Self s) { return s.tensor.numel().guard_int(); })
-      .def("nelement", [](Self s) { return s.tensor.numel().guard_int(); })
-      .def("element_size", [](Self s) { return size_of(s.tensor.dtype()); })
-      .def("storage_offset", [](Self s) { return s.tensor.offset().guard_int(); })
-      .def("data_ptr", [](Self s) { return reinterpret_cast<uintptr_t>(s.tensor.data()); })
+      .def("dim", [](const Tensor& t) { return t.dim(); })
+      .def("ndimension", [](const Tensor& t) { return t.dim(); })
+      .def("numel", [](const Tensor& t) { return t.numel().guard_int(); })
+      .def("nelement", [](const Tensor& t) { return t.numel().guard_int(); })
+      .def("element_size", [](const Tensor& t) { return size_of(t.dtype()); })
+      .def("storage_offset", [](const Tensor& t) { return t.offset().guard_int(); })
+      .def("data_ptr",
+           [](const Tensor& t) { return t.has_data() ? reinterpret_cast<uintptr_t>(t.data()) : 0; })
       .def(
           "is_contiguous",
-          [](Self s, nb::object format) {
-            const std::optional<MemoryFormat> f = as_memory_format(format);
-            return s.tensor.is_contiguous(f.value_or(MemoryFormat::Contiguous));
+          [](const Tensor& t, nb::object format) {
+            return t.is_contiguous(as_memory_format(format).value_or(MemoryFormat::Contiguous));
           },
           nb::arg("memory_format") = nb::none())
-      .def("is_floating_point", [](Self s) { return is_floating(s.tensor.dtype()); })
-      .def("is_complex", [](Self s) { return is_complex(s.tensor.dtype()); })
-      .def("__len__", [](Self s) {
-        FL_CHECK(s.tensor.dim() > 0, TypeError, "len() of a 0-d tensor");
-        return s.tensor.size(0).guard_int();
+      .def("is_floating_point", [](const Tensor& t) { return is_floating(t.dtype()); })
+      .def("is_complex", [](const Tensor& t) { return is_complex(t.dtype()); })
+      .def("is_signed", [](const Tensor& t) { return info(t.dtype()).is_signed; })
+      .def("is_inference", [](const Tensor& t) { return t.impl()->inference; })
+      .def("is_set_to", [](const Tensor& t, const Tensor& o) {
+        const TensorSpec &a = t.spec(), &b = o.spec();
+        return t.storage() == o.storage() && a.offset.same_as(b.offset) &&
+               std::equal(a.sizes.begin(), a.sizes.end(), b.sizes.begin(), b.sizes.end()) &&
+               std::equal(a.strides.begin(), a.strides.end(), b.strides.begin(), b.strides.end());
       });
+  c.def("__len__", [](const Tensor& t) {
+    FL_CHECK(t.dim() > 0, TypeError, "len() of a 0-d tensor");
+    return t.size(0).guard_int();
+  });
 }
 
-void bind_values(nb::class_<TensorObject>& c) {
-  c.def("item", [](Self s) { return wrap(only_element(s.tensor)); })
+void bind_values(TensorMethods& c) {
+  c.def("item", [](const Tensor& t) { return wrap(only_element(t)); })
       .def("tolist", to_list)
-      .def("__repr__",
-           [](Self s) {
-             const std::string text = s.tensor.str();
-             return nb::str(text.c_str(), text.size());
-           })
       .def("__bool__",
-           [](Self s) {
-             FL_CHECK(s.tensor.numel() == SymInt(1), RuntimeError,
-                      "Boolean value of Tensor with {} values is ambiguous",
-                      s.tensor.numel() == SymInt(0) ? "no" : "more than one");
-             return only_element(s.tensor).to_bool();
+           [](const Tensor& t) {
+             FL_CHECK(t.numel() == SymInt(1), RuntimeError, "Boolean value of Tensor with {} is ambiguous",
+                      t.numel() == SymInt(0) ? "no values" : "more than one value");
+             return only_element(t).to_bool();
            })
-      .def("__float__", [](Self s) { return only_element(s.tensor).to_double(); })
-      .def("__int__", [](Self s) { return only_element(s.tensor).to_int(); })
+      .def("__float__", [](const Tensor& t) { return only_element(t).to_double(); })
+      .def("__int__", [](const Tensor& t) { return nb::steal(PyNumber_Long(wrap(only_element(t)).ptr())); })
       .def("__index__",
-           [](Self s) {
-             FL_CHECK(is_integral(s.tensor.dtype(), true) && s.tensor.numel() == SymInt(1), TypeError,
+           [](const Tensor& t) {
+             FL_CHECK(is_integral(t.dtype(), true) && t.numel() == SymInt(1), TypeError,
                       "only integer tensors of a single element can be converted to an index");
-             return only_element(s.tensor).to_int();
+             return only_element(t).to_int();
            })
-      .def("__complex__", [](Self s) {
-        const std::complex<double> v = only_element(s.tensor).to_complex();
+      .def("__complex__", [](const Tensor& t) {
+        const std::complex<double> v = only_element(t).to_complex();
         return nb::steal(PyComplex_FromDoubles(v.real(), v.imag()));
       });
-  c.def("__hash__",
-        [](Self s) { return static_cast<Py_ssize_t>(reinterpret_cast<uintptr_t>(s.tensor.impl()) >> 4); });
-  c.def(
-      "__getitem__", [](Self s, nb::handle index) { return index_tensor(s.tensor, index); },
-      nb::arg().none());
-  c.def(
-      "__setitem__", [](Self s, nb::handle index, nb::handle value) { assign_index(s.tensor, index, value); },
-      nb::arg().none(), nb::arg());
-  c.def("__iter__", [](Self s) {
-    FL_CHECK(s.tensor.dim() > 0, TypeError, "iteration over a 0-d tensor");
-    return nb::steal(PyObject_GetIter(wrap(unbind(s.tensor, 0)).ptr()));
+  c.def("__getitem__", index_tensor, nb::arg().none());
+  c.def("__setitem__", assign_index, nb::arg().none(), nb::arg());
+  c.def("__iter__", [](const Tensor& t) {
+    FL_CHECK(t.dim() > 0, TypeError, "iteration over a 0-d tensor");
+    return nb::steal(PyObject_GetIter(wrap(unbind(t, 0)).ptr()));
   });
 }
 
-void bind_conversions(nb::class_<TensorObject>& c) {
-  c.def(
-      "to",
-      [](nb::object self, nb::handle target, bool copy) {
-        const Tensor& t = *as_tensor(self);
-        const Tensor* like = as_tensor(target);
-        const std::optional<DType> d = like ? like->dtype() : as_dtype(target);
-        const std::optional<Device> device = d ? std::nullopt : as_device(target);
-        FL_CHECK(d || device, TypeError, "to(): expected a dtype, a device or a Tensor, got {}",
-                 python_type(target));
-        FL_CHECK(!device || *device == t.device(), NotImplementedError,
-                 "to(): copies from {} to {} are not supported", t.device().str(),
-                 device ? device->str() : "");
-        if (copy) return wrap(_to_copy(t, d.value_or(t.dtype())));
-        return d && *d != t.dtype() ? wrap(converted(t, *d)) : self;
-      },
-      nb::arg("target"), nb::arg("copy") = false);
-  c.def("cpu", [](nb::object self) { return self; });
-#define FL_CAST(python, dtype) \
-  c.def(python, [](nb::object self) { return wrap(converted(*as_tensor(self), DType::dtype)); });
-  FL_CAST("float", Float32)
-  FL_CAST("double", Float64)
-  FL_CAST("half", Float16)
-  FL_CAST("bfloat16", BFloat16)
-  FL_CAST("bool", Bool)
-  FL_CAST("byte", UInt8)
-  FL_CAST("char", Int8)
-  FL_CAST("short", Int16)
-  FL_CAST("int", Int32)
-  FL_CAST("long", Int64)
-#undef FL_CAST
-  c.def_prop_ro("T", [](Self s) {
-    Sizes dims;
-    for (int d = s.tensor.dim(); d-- > 0;) dims.push_back(d);
-    return wrap(permute(s.tensor, dims));
-  });
-  c.def_prop_ro("mT", [](Self s) { return wrap(transpose(s.tensor, -2, -1)); });
-  c.def_prop_ro("real", [](Self s) { return wrap(real(s.tensor)); });
-  c.def_prop_ro("imag", [](Self s) { return wrap(imag(s.tensor)); });
+PyTypeObject* expect_subclass(nb::handle type) {
+  FL_CHECK(
+      PyType_Check(type.ptr()) && PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type.ptr()), tensor_type),
+      TypeError, "expected a subclass of Tensor, got {}", text_of(nb::repr(type)));
+  return reinterpret_cast<PyTypeObject*>(type.ptr());
+}
+
+/// A leaf of a class on the same elements.
+nb::object make_subclass(nb::handle type, const Tensor& data, bool require_grad, nb::args, nb::kwargs) {
+  Tensor t = shallow_copy(data);
+  if (require_grad) t.set_requires_grad(true);
+  return wrap_as(expect_subclass(type), t);
+}
+
+/// The same tensor with its history, seen through another class.
+nb::object as_subclass(const Tensor& t, nb::handle type) {
+  PyTypeObject* wanted = expect_subclass(type);
+  return wrap_as(wanted, alias(t));
+}
+
+/// A tensor of a class without memory of its own: sizes and the like are given.
+nb::object make_wrapper(nb::handle type, nb::handle size, nb::handle dtype, nb::handle device,
+                        bool requires_grad) {
+  const std::optional<Sizes> sizes = as_int_list(size);
+  FL_CHECK(sizes, TypeError, "_make_wrapper_subclass(): expected sizes, got {}", python_type(size));
+  TensorSpec spec;
+  spec.sizes = *sizes;
+  spec.strides = contiguous_strides(*sizes);
+  spec.dtype = dtype.is_none() ? default_dtype() : as_dtype(dtype).value_or(default_dtype());
+  if (!device.is_none()) spec.device = as_device(device).value_or(Device{});
+  Tensor t(spec, Storage::without_data(spec.device));
+  if (requires_grad) t.set_requires_grad(true);
+  return wrap_as(expect_subclass(type), t);
+}
+
+std::string text(const Tensor& t, int precision, int64_t threshold, int64_t edge_items, int64_t line_width,
+                 std::optional<bool> sci_mode, std::string prefix) {
+  PrintOptions options{precision, threshold,       edge_items,       line_width,
+                       sci_mode,  default_dtype(), std::move(prefix)};
+  return to_string(t, options);
+}
+
+/// Makes `t` a tensor on another storage.
+void set_storage(const Tensor& t, const Tensor& from, int64_t offset, const Sizes& sizes,
+                 const Sizes& strides) {
+  TensorSpec spec = t.spec();
+  spec.sizes = sizes;
+  spec.strides = strides;
+  spec.offset = offset;
+  spec.dtype = from.dtype();
+  spec.device = from.device();
+  FL_CHECK(!from.has_data() || spec.storage_bytes().expect_int() <= from.storage()->bytes(), RuntimeError,
+           "setStorage: sizes {}, strides {}, storage offset {} require {} bytes, which are out of bounds "
+           "for storage of size {}",
+           to_string(sizes), to_string(strides), offset, spec.storage_bytes(), from.storage()->bytes());
+  t.impl()->spec = spec;
+  t.impl()->storage = from.storage();
+}
+
+/// New sizes in place; memory is added where it does not suffice, and its elements are left as they come.
+void resize(const Tensor& t, const Sizes& sizes, nb::handle format) {
+  FL_CHECK(!t.requires_grad(), RuntimeError, "cannot resize variables that require grad");
+  TensorSpec spec = t.spec();
+  spec.sizes = sizes;
+  spec.strides = strides_for(sizes, as_memory_format(format).value_or(MemoryFormat::Contiguous));
+  if (t.has_data() && spec.storage_bytes().expect_int() > t.storage()->bytes())
+    t.storage()->resize(spec.storage_bytes().expect_int());
+  t.impl()->spec = spec;
+}
+
+Sizes expect_sizes(nb::handle h, const char* where) {
+  const std::optional<Sizes> sizes = as_int_list(h);
+  FL_CHECK(sizes, TypeError, "{}: expected a list of integers, got {}", where, python_type(h));
+  return *sizes;
 }
 
 }  // namespace
 
 void bind_tensor(nb::module_& m) {
-  nb::class_<TensorObject> c(m, "Tensor", nb::is_weak_referenceable(), nb::dynamic_attr());
+  m.attr("Size") = nb::handle(reinterpret_cast<PyObject*>(make_size_type()));
+  m.attr("Tensor") = nb::handle(reinterpret_cast<PyObject*>(make_tensor_type()));
+  TensorMethods c;
   bind_shape(c);
   bind_values(c);
-  bind_conversions(c);
+  c.def("as_subclass", as_subclass, nb::arg("cls"));
+  c.def("_text", text);
+  c.def("_set_storage",
+        [](const Tensor& t, const Tensor& from, int64_t offset, nb::handle sizes, nb::handle strides) {
+          set_storage(t, from, offset, expect_sizes(sizes, "set_()"), expect_sizes(strides, "set_()"));
+        });
+  c.def("_resize", [](const Tensor& t, nb::handle sizes, nb::handle format) {
+    resize(t, expect_sizes(sizes, "resize_()"), format);
+  });
+  m.def("_make_subclass", make_subclass, nb::arg("cls"), nb::arg("data"), nb::arg("require_grad") = false,
+        nb::arg("args"), nb::arg("kwargs"));
+  m.def("_make_wrapper_subclass", make_wrapper, nb::arg("cls"), nb::arg("size"), nb::kw_only(),
+        nb::arg("dtype") = nb::none(), nb::arg("device") = nb::none(), nb::arg("requires_grad") = false);
 }
 
 }  // namespace fl::python

@@ -8,8 +8,12 @@
 namespace fl::python {
 namespace {
 
+/// A dtype; those that the library has no elements of are names with their facts.
 struct DTypeObject {
-  DType dtype;
+  std::optional<DType> dtype;
+  std::string name;
+  int64_t itemsize;
+  bool is_floating, is_signed;
 };
 struct MemoryFormatObject {
   MemoryFormat format;
@@ -18,29 +22,62 @@ struct MemoryFormatObject {
 constexpr int kFormatCount = 4;
 std::array<PyObject*, kDTypeCount> dtype_objects;
 std::array<PyObject*, kFormatCount> format_objects;
+PyTypeObject *dtype_type, *format_type;
+
+void add_dtype(nb::module_& m, DTypeObject d) {
+  const std::string name = d.name;
+  const std::optional<DType> known = d.dtype;
+  nb::object o = nb::cast(std::move(d));
+  m.attr(name.c_str()) = o;
+  if (known) dtype_objects[static_cast<size_t>(*known)] = nb::object(o).release().ptr();
+}
 
 void bind_dtypes(nb::module_& m) {
+  const auto related = [](const DTypeObject& d, DType (*of)(DType)) {
+    FL_CHECK(d.dtype, NotImplementedError, "torch.{} has no arithmetic here", d.name);
+    return wrap(of(*d.dtype));
+  };
   nb::class_<DTypeObject>(m, "dtype")
-      .def_prop_ro("is_floating_point", [](const DTypeObject& d) { return is_floating(d.dtype); })
-      .def_prop_ro("is_complex", [](const DTypeObject& d) { return is_complex(d.dtype); })
-      .def_prop_ro("is_signed", [](const DTypeObject& d) { return info(d.dtype).is_signed; })
-      .def_prop_ro("itemsize", [](const DTypeObject& d) { return size_of(d.dtype); })
-      .def("__reduce__", [](const DTypeObject& d) { return nb::str(name(d.dtype).data()); })
-      .def("__repr__", [](const DTypeObject& d) {
-        const std::string text = fmt::format("flambeau.{}", name(d.dtype));
-        return nb::str(text.c_str());
-      });
+      .def_prop_ro("is_floating_point", [](const DTypeObject& d) { return d.is_floating; })
+      .def_prop_ro("is_complex", [](const DTypeObject& d) { return d.dtype && is_complex(*d.dtype); })
+      .def_prop_ro("is_signed", [](const DTypeObject& d) { return d.is_signed; })
+      .def_prop_ro("itemsize", [](const DTypeObject& d) { return d.itemsize; })
+      .def("to_real", [related](const DTypeObject& d) { return related(d, real_dtype); })
+      .def("to_complex", [related](const DTypeObject& d) { return related(d, complex_dtype); })
+      .def("__copy__", [](nb::object d) { return d; })
+      .def("__deepcopy__", [](nb::object d, nb::handle) { return d; })
+      .def("__reduce__", [](const DTypeObject& d) { return nb::str(d.name.c_str()); })
+      .def("__repr__", [](const DTypeObject& d) { return nb::str(("torch." + d.name).c_str()); });
+  dtype_type = reinterpret_cast<PyTypeObject*>(m.attr("dtype").ptr());
   for (int k = 0; k < kDTypeCount; ++k) {
     const auto d = static_cast<DType>(k);
-    nb::object o = nb::cast(DTypeObject{d});
-    m.attr(std::string(name(d)).c_str()) = o;
-    dtype_objects[k] = o.release().ptr();
+    add_dtype(m, {d, std::string(name(d)), size_of(d), is_floating(d), info(d).is_signed});
   }
+  const DTypeObject others[] = {
+      {{}, "uint16", 2, false, false},        {{}, "uint32", 4, false, false},
+      {{}, "uint64", 8, false, false},        {{}, "complex32", 4, false, true},
+      {{}, "float8_e4m3fn", 1, true, true},   {{}, "float8_e5m2", 1, true, true},
+      {{}, "float8_e4m3fnuz", 1, true, true}, {{}, "float8_e5m2fnuz", 1, true, true},
+      {{}, "float8_e8m0fnu", 1, true, true},  {{}, "float4_e2m1fn_x2", 1, true, true},
+      {{}, "quint8", 1, false, false},        {{}, "qint8", 1, false, true},
+      {{}, "qint32", 4, false, true},         {{}, "quint4x2", 1, false, false},
+      {{}, "quint2x4", 1, false, false}};
+  for (const DTypeObject& d : others) add_dtype(m, d);
   const std::pair<const char*, DType> aliases[] = {
       {"half", DType::Float16},     {"float", DType::Float32},     {"double", DType::Float64},
       {"short", DType::Int16},      {"int", DType::Int32},         {"long", DType::Int64},
       {"cfloat", DType::Complex64}, {"cdouble", DType::Complex128}};
   for (const auto& [alias, d] : aliases) m.attr(alias) = wrap(d);
+  m.attr("chalf") = m.attr("complex32");
+  m.def("get_default_dtype", [] { return wrap(default_dtype()); });
+  m.def(
+      "set_default_dtype",
+      [](nb::handle d) {
+        const std::optional<DType> dtype = as_dtype(d);
+        FL_CHECK(dtype && nb::isinstance<DTypeObject>(d), TypeError, "invalid dtype object: {}", text_of(d));
+        set_default_dtype(*dtype);
+      },
+      nb::arg("d"));
 }
 
 void bind_devices(nb::module_& m) {
@@ -49,11 +86,12 @@ void bind_devices(nb::module_& m) {
           "__init__",
           [](Device* self, nb::object device, std::optional<int> index) {
             const std::optional<Device> d = as_device(device);
-            FL_CHECK(d, TypeError, "device(): expected a str or a device, got {}", python_type(device));
+            FL_CHECK(d, TypeError, "device(): argument 'type' must be str or torch.device, not {}",
+                     python_type(device));
             *self = *d;
             if (index) self->index = static_cast<int8_t>(*index);
           },
-          nb::arg("device"), nb::arg("index") = nb::none())
+          nb::arg("type"), nb::arg("index") = nb::none())
       .def_prop_ro("type",
                    [](const Device& d) {
                      const std::string text = d.str();
@@ -66,6 +104,11 @@ void bind_devices(nb::module_& m) {
                    })
       .def("__eq__", [](const Device& a,
                         nb::handle b) { return nb::isinstance<Device>(b) && a == nb::cast<Device>(b); })
+      .def("__reduce__",
+           [](const Device& d) {
+             return nb::make_tuple(nb::type<Device>(), nb::make_tuple(nb::str(d.str().c_str())));
+           })
+      .def("__deepcopy__", [](nb::object d, nb::handle) { return d; })
       .def("__hash__", [](const Device& d) { return static_cast<int64_t>(d.type) * 256 + d.index; })
       .def("__str__", [](const Device& d) { return nb::str(d.str().c_str()); })
       .def("__repr__", [](const Device& d) {
@@ -77,9 +120,9 @@ void bind_devices(nb::module_& m) {
 
 void bind_memory_formats(nb::module_& m) {
   nb::class_<MemoryFormatObject>(m, "memory_format").def("__repr__", [](const MemoryFormatObject& f) {
-    const std::string text = fmt::format("flambeau.{}", name(f.format));
-    return nb::str(text.c_str());
+    return nb::str(fmt::format("torch.{}", name(f.format)).c_str());
   });
+  format_type = reinterpret_cast<PyTypeObject*>(m.attr("memory_format").ptr());
   const char* names[] = {"contiguous_format", "preserve_format", "channels_last", "channels_last_3d"};
   for (int k = 0; k < kFormatCount; ++k) {
     nb::object o = nb::cast(MemoryFormatObject{static_cast<MemoryFormat>(k)});
@@ -130,7 +173,15 @@ nb::object wrap(MemoryFormat f) { return nb::borrow(format_objects[static_cast<i
 nb::object wrap(Device d) { return nb::cast(d); }
 
 std::optional<DType> as_dtype(nb::handle h) {
-  if (nb::isinstance<DTypeObject>(h)) return nb::inst_ptr<DTypeObject>(h)->dtype;
+  if (Py_TYPE(h.ptr()) == dtype_type) {
+    const DTypeObject& d = *nb::inst_ptr<DTypeObject>(h);
+    FL_CHECK(
+        d.dtype, NotImplementedError,
+        "tensors of torch.{} are not supported; there are bool, uint8, int8 to int64, float16, bfloat16, "
+        "float32, float64, complex64 and complex128",
+        d.name);
+    return d.dtype;
+  }
   const auto* type = reinterpret_cast<PyTypeObject*>(h.ptr());
   if (type == &PyFloat_Type) return DType::Float64;
   if (type == &PyLong_Type) return DType::Int64;
@@ -140,13 +191,21 @@ std::optional<DType> as_dtype(nb::handle h) {
 }
 
 std::optional<Device> as_device(nb::handle h) {
+  if (PyUnicode_Check(h.ptr())) {
+    try {
+      return parse_device(text_of(h));
+    } catch (const ValueError& e) {
+      FL_RAISE(RuntimeError, "{}", e.what());
+    }
+  }
+  if (PyLong_CheckExact(h.ptr()))
+    return Device{DeviceType::CUDA, static_cast<int8_t>(PyLong_AsLong(h.ptr()))};
   if (nb::isinstance<Device>(h)) return nb::cast<Device>(h);
-  if (PyUnicode_Check(h.ptr())) return parse_device(text_of(h));
   return std::nullopt;
 }
 
 std::optional<MemoryFormat> as_memory_format(nb::handle h) {
-  if (nb::isinstance<MemoryFormatObject>(h)) return nb::inst_ptr<MemoryFormatObject>(h)->format;
+  if (Py_TYPE(h.ptr()) == format_type) return nb::inst_ptr<MemoryFormatObject>(h)->format;
   return std::nullopt;
 }
 

@@ -1,9 +1,67 @@
-"""Tensors, operators, automatic differentiation and compilation: the library's C++ under PyTorch's names."""
-from . import _C
-from ._C import *
-from ._C import Tensor, device, dtype, memory_format
-from .compile_function import compile
-from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
-from . import autograd
+"""Flambeau: PyTorch's tensors, operators, automatic differentiation and compilation, under PyTorch's names.
 
-__version__ = "0.1.0"
+`import flambeau as torch` is enough for a program that says `torch`; flambeau.as_torch() makes `import torch` mean
+Flambeau in modules that are imported after it, and `python -m flambeau script.py` runs a script so.
+"""
+import importlib as _importlib
+
+from . import _C
+
+from . import overrides
+from . import _aliases, _tensor
+
+globals().update({_name: _value for _name, _value in vars(_C).items() if not _name.startswith("__")})
+
+from ._C import Size, Tensor, device, dtype, layout, memory_format
+from ._composites import *
+from ._functions import *
+from ._overloads import *
+from ._printing import get_printoptions, set_printoptions
+from ._types import *
+from .autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from .compile_function import compile
+from .torch_import import as_torch
+from .version import __version__
+from . import autograd, version
+
+# Imported when they are first asked for.
+_MODULES = (
+    "amp", "autograd", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "export", "fft", "func",
+    "futures", "fx", "hub", "jit", "library", "linalg", "masked", "mps", "multiprocessing", "nn", "onnx", "optim",
+    "overrides", "package", "profiler", "quantization", "random", "return_types", "serialization", "signal", "sparse",
+    "special", "storage", "testing", "torch_version", "types", "utils", "xpu", "_dynamo", "_inductor", "_utils",
+)
+# Names that live in one of them.
+_HOMES = {
+    "serialization": ("save", "load"),
+    "storage": ("TypedStorage", "UntypedStorage", "is_storage", *(f"{n}Storage" for n in _tensor.TYPE_NAMES.values())),
+    "random": ("fork_rng", "get_rng_state", "set_rng_state", "thread_safe_generator"),
+    "amp": ("autocast", "GradScaler", "is_autocast_enabled", "get_autocast_dtype", "is_autocast_cpu_enabled",
+            "get_autocast_cpu_dtype", "get_autocast_gpu_dtype", "set_autocast_enabled", "set_autocast_dtype",
+            "is_autocast_cache_enabled", "set_autocast_cache_enabled", "clear_autocast_cache",
+            "autocast_increment_nesting", "autocast_decrement_nesting"),
+    "func": ("vmap",),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name):
+    if name in _HOME_OF:
+        value = getattr(_importlib.import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+    elif name in _MODULES:
+        try:
+            return _importlib.import_module(f"{__name__}.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"{__name__}.{name}":
+                raise
+            raise AttributeError(f"module 'torch' (Flambeau) has no module '{name}' yet") from None
+    else:
+        from .torch_import import nearest
+
+        raise AttributeError(f"module 'torch' (Flambeau) has no attribute '{name}'{nearest(name, globals())}")
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted({*globals(), *_MODULES, *_HOME_OF})

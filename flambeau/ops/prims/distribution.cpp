@@ -25,7 +25,7 @@ void define_factories(OpTable& t) {
                   .tags = Tag::Random,
                   .decompose =
                       [](IntList size, Generator* g, DTypeOpt dtype, DeviceOpt device, std::optional<bool>) {
-                        return uniform_numbers(size, dtype.value_or(DType::Float32),
+                        return uniform_numbers(size, dtype.value_or(default_dtype()),
                                                device.value_or(Device{}), g);
                       },
                   .samples = sizes});
@@ -33,7 +33,7 @@ void define_factories(OpTable& t) {
                    .tags = Tag::Random,
                    .decompose =
                        [](IntList size, Generator* g, DTypeOpt dtype, DeviceOpt device, std::optional<bool>) {
-                         return normal_numbers(size, dtype.value_or(DType::Float32),
+                         return normal_numbers(size, dtype.value_or(default_dtype()),
                                                device.value_or(Device{}), g);
                        },
                    .samples = sizes});

@@ -93,7 +93,7 @@ void define_empty(OpTable& t) {
        .tags = kFactory,
        .infer =
            [](const InferCtx& c, int) {
-             TensorSpec s = factory_spec(c, 1, c.ints(0), DType::Float32);
+             TensorSpec s = factory_spec(c, 1, c.ints(0), default_dtype());
              if (c.has(4)) s.strides = strides_for(s.sizes, c.arg(4).memory_format());
              return InferResult{s};
            },
@@ -105,7 +105,7 @@ void define_empty(OpTable& t) {
                            .tags = kFactory,
                            .infer =
                                [](const InferCtx& c, int) {
-                                 TensorSpec s = factory_spec(c, 2, c.ints(0), DType::Float32);
+                                 TensorSpec s = factory_spec(c, 2, c.ints(0), default_dtype());
                                  const IntList strides = c.ints(1);
                                  FL_CHECK(strides.size() == s.sizes.size(), RuntimeError,
                                           "mismatch in length of strides and shape: {} and {}",
@@ -179,7 +179,7 @@ void define_ranges(OpTable& t) {
                           const Scalar a = c.arg(0).scalar(), b = c.arg(1).scalar(), by = c.arg(2).scalar();
                           const bool whole = a.is_integral() && b.is_integral() && by.is_integral();
                           return InferResult{factory_spec(c, 3, {arange_size(a, b, by)},
-                                                          whole ? DType::Int64 : DType::Float32)};
+                                                          whole ? DType::Int64 : default_dtype())};
                         },
                     .lower = lower_arange,
                     .samples = of_sizes([](SampleMaker& m, const Samples&) {
@@ -198,7 +198,7 @@ void define_ranges(OpTable& t) {
                           [](const InferCtx& c, int) {
                             FL_CHECK(c.sym_int(2) >= SymInt(0), RuntimeError,
                                      "number of steps must be non-negative, got {}", c.sym_int(2));
-                            return InferResult{factory_spec(c, 3, {c.sym_int(2)}, DType::Float32)};
+                            return InferResult{factory_spec(c, 3, {c.sym_int(2)}, default_dtype())};
                           },
                       .lower = lower_linspace,
                       .samples = of_sizes([](SampleMaker& m, const Samples&) {
@@ -212,7 +212,7 @@ void define_ranges(OpTable& t) {
                  .tags = kFactory,
                  .infer =
                      [](const InferCtx& c, int) {
-                       return InferResult{factory_spec(c, 2, {c.sym_int(0), c.sym_int(1)}, DType::Float32)};
+                       return InferResult{factory_spec(c, 2, {c.sym_int(0), c.sym_int(1)}, default_dtype())};
                      },
                  .lower =
                      [](const LowerCtx& c) {
@@ -300,13 +300,13 @@ void define_filled(OpTable& t) {
   t.define(zeros, {.doc = "0 in every place.",
                    .decompose =
                        [](IntList size, DTypeOpt dtype, DeviceOpt device, std::optional<bool> pin) {
-                         return full(size, 0, dtype.value_or(DType::Float32), device, pin);
+                         return full(size, 0, dtype.value_or(default_dtype()), device, pin);
                        },
                    .samples = sizes});
   t.define(ones, {.doc = "1 in every place.",
                   .decompose =
                       [](IntList size, DTypeOpt dtype, DeviceOpt device, std::optional<bool> pin) {
-                        return full(size, 1, dtype.value_or(DType::Float32), device, pin);
+                        return full(size, 1, dtype.value_or(default_dtype()), device, pin);
                       },
                   .samples = sizes});
   const Samples like = samples::unary({.dtypes = dtypes::all, .gradient = false});
@@ -374,7 +374,7 @@ void define_short_forms(OpTable& t) {
   t.define(scalar_tensor_op, {.doc = "A 0-dim tensor of a number, float32 unless a dtype is given.",
                               .decompose =
                                   [](Scalar s, DTypeOpt dtype, DeviceOpt device, std::optional<bool> pin) {
-                                    return full(IntList(), s, dtype.value_or(DType::Float32), device, pin);
+                                    return full(IntList(), s, dtype.value_or(default_dtype()), device, pin);
                                   },
                               .samples = of_sizes([](SampleMaker& m, const Samples&) {
                                 return std::vector<Sample>{{{2.5, m.dtype()}, "", ""}, {{3}, "int", ""}};

@@ -14,7 +14,7 @@ namespace {
 constexpr int kSeedLow = 1, kSeedHigh = 2, kOffset = 3, kDType = 4, kDevice = 5;
 
 InferResult draw_rule(const InferCtx& c, int) {
-  const DType dtype = c.has(kDType) ? c.arg(kDType).dtype() : DType::Float32;
+  const DType dtype = c.has(kDType) ? c.arg(kDType).dtype() : default_dtype();
   FL_CHECK(is_floating(dtype), RuntimeError, "{}: expected a floating point dtype, got {}",
            c.op().schema.name, name(dtype));
   return {make_spec(c.ints(0), dtype, c.has(kDevice) ? c.arg(kDevice).device() : Device{})};

@@ -1,0 +1,193 @@
+// The memory behind tensors, as bytes.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <cstring>
+
+#include "module.h"
+
+namespace fl::python {
+namespace {
+
+struct StorageObject {
+  Ref<Storage> storage;
+};
+
+uint8_t* bytes_of(const StorageObject& s) {
+  FL_CHECK(s.storage->has_data(), RuntimeError, "a storage on {} has no memory to read or write",
+           s.storage->device().str());
+  return static_cast<uint8_t*>(s.storage->data());
+}
+
+int64_t position(const StorageObject& s, int64_t index) {
+  const int64_t n = s.storage->bytes();
+  FL_CHECK(index >= -n && index < n, IndexError, "index {} out of range for storage of size {}", index, n);
+  return index < 0 ? index + n : index;
+}
+
+StorageObject make(nb::handle size, nb::handle device) {
+  const Device d = device.is_none() ? Device{} : as_device(device).value_or(Device{});
+  const std::optional<int64_t> n = as_int(size);
+  if (n) {
+    FL_CHECK(*n >= 0, RuntimeError, "UntypedStorage(): expected a size of 0 or more, got {}", *n);
+    if (d.type == DeviceType::Meta) return {Storage::without_data(d)};
+    return {make_ref<Storage>(*n, d)};
+  }
+  FL_CHECK(PySequence_Check(size.ptr()), TypeError,
+           "UntypedStorage(): expected a size or a sequence of bytes, got {}", python_type(size));
+  StorageObject out{make_ref<Storage>(static_cast<int64_t>(PySequence_Size(size.ptr())), d)};
+  for (int64_t k = 0; k < out.storage->bytes(); ++k) bytes_of(out)[k] = nb::cast<uint8_t>(size[k]);
+  return out;
+}
+
+/// A copy of what a buffer holds.
+StorageObject from_bytes(nb::handle buffer) {
+  Py_buffer view;
+  if (PyObject_GetBuffer(buffer.ptr(), &view, PyBUF_SIMPLE) != 0) throw nb::python_error();
+  StorageObject out{make_ref<Storage>(static_cast<int64_t>(view.len), Device{})};
+  if (view.len > 0) std::memcpy(out.storage->data(), view.buf, static_cast<size_t>(view.len));
+  PyBuffer_Release(&view);
+  return out;
+}
+
+/// The memory of a buffer itself, which lives as long as the storage.
+StorageObject on_buffer(nb::handle buffer) {
+  auto* view = new Py_buffer;
+  if (PyObject_GetBuffer(buffer.ptr(), view, PyBUF_WRITABLE) != 0) {
+    PyErr_Clear();
+    if (PyObject_GetBuffer(buffer.ptr(), view, PyBUF_SIMPLE) != 0) {
+      delete view;
+      throw nb::python_error();
+    }
+  }
+  const auto release = [](void* context) {
+    if (!Py_IsInitialized()) return;
+    nb::gil_scoped_acquire locked;
+    auto* held = static_cast<Py_buffer*>(context);
+    PyBuffer_Release(held);
+    delete held;
+  };
+  return {make_ref<Storage>(view->buf, static_cast<int64_t>(view->len), Device{}, +release, view)};
+}
+
+nb::object to_bytes(const StorageObject& s) {
+  return nb::bytes(s.storage->bytes() ? bytes_of(s) : nullptr, static_cast<size_t>(s.storage->bytes()));
+}
+
+/// A memoryview that keeps the storage alive and shares its bytes.
+int get_buffer(PyObject* self, Py_buffer* view, int flags) {
+  const StorageObject& s = *nb::inst_ptr<StorageObject>(nb::handle(self));
+  if (!s.storage->has_data()) {
+    PyErr_SetString(PyExc_BufferError, "a storage without memory has no buffer");
+    return -1;
+  }
+  static char nothing;
+  void* data = s.storage->bytes() ? s.storage->data() : &nothing;
+  return PyBuffer_FillInfo(view, self, data, static_cast<Py_ssize_t>(s.storage->bytes()), 0, flags);
+}
+
+Sizes expect_sizes(nb::handle h) {
+  const std::optional<Sizes> sizes = as_int_list(h);
+  FL_CHECK(sizes, TypeError, "expected a list of integers, got {}", python_type(h));
+  return *sizes;
+}
+
+Tensor tensor_on(const StorageObject& s, nb::handle dtype, int64_t offset, nb::handle sizes,
+                 nb::handle strides) {
+  const std::optional<DType> d = as_dtype(dtype);
+  FL_CHECK(d, TypeError, "expected a dtype, got {}", python_type(dtype));
+  TensorSpec spec;
+  spec.sizes = expect_sizes(sizes);
+  spec.strides = strides.is_none() ? contiguous_strides(spec.sizes) : expect_sizes(strides);
+  spec.dtype = *d;
+  spec.device = s.storage->device();
+  spec.offset = offset;
+  FL_CHECK(!s.storage->has_data() || spec.storage_bytes().expect_int() <= s.storage->bytes(), RuntimeError,
+           "sizes {}, strides {}, storage offset {} require {} bytes, which are out of bounds for storage of "
+           "size {}",
+           to_string(spec.sizes), to_string(spec.strides), offset, spec.storage_bytes(), s.storage->bytes());
+  return Tensor(spec, s.storage);
+}
+
+}  // namespace
+
+void bind_storage(nb::module_& m) {
+  static PyBufferProcs procs{get_buffer, nullptr};
+  static PyType_Slot slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(procs.bf_getbuffer)}, {}};
+  nb::class_<StorageObject>(m, "UntypedStorage", nb::is_weak_referenceable(), nb::dynamic_attr(),
+                            nb::type_slots(slots))
+      .def(
+          "__init__",
+          [](StorageObject* self, nb::handle size, nb::handle device) {
+            new (self) StorageObject(make(size, device));
+          },
+          nb::arg("size") = 0, nb::kw_only(), nb::arg("device") = nb::none())
+      .def("nbytes", [](const StorageObject& s) { return s.storage->bytes(); })
+      .def("size", [](const StorageObject& s) { return s.storage->bytes(); })
+      .def("__len__", [](const StorageObject& s) { return s.storage->bytes(); })
+      .def("element_size", [](const StorageObject&) { return 1; })
+      .def("data_ptr",
+           [](const StorageObject& s) {
+             return s.storage->has_data() ? reinterpret_cast<uintptr_t>(s.storage->data()) : 0;
+           })
+      .def_prop_ro("_cdata",
+                   [](const StorageObject& s) { return reinterpret_cast<uintptr_t>(s.storage.get()); })
+      .def_prop_ro("device", [](const StorageObject& s) { return wrap(s.storage->device()); })
+      .def("__getitem__",
+           [](nb::object self, nb::handle index) -> nb::object {
+             const StorageObject& s = *nb::inst_ptr<StorageObject>(self);
+             if (const auto i = as_int(index)) return nb::int_(bytes_of(s)[position(s, *i)]);
+             return nb::steal(PyMemoryView_FromObject(self.ptr()))[index];
+           })
+      .def("__setitem__",
+           [](nb::object self, nb::handle index, nb::handle value) {
+             const StorageObject& s = *nb::inst_ptr<StorageObject>(self);
+             if (const auto i = as_int(index)) {
+               bytes_of(s)[position(s, *i)] = nb::cast<uint8_t>(value);
+               return;
+             }
+             Py_ssize_t start, stop, step;
+             if (!PySlice_Check(index.ptr()) || PySlice_Unpack(index.ptr(), &start, &stop, &step) != 0)
+               throw nb::type_error("a storage is indexed by integers and slices");
+             const Py_ssize_t n = PySlice_AdjustIndices(s.storage->bytes(), &start, &stop, step);
+             for (Py_ssize_t k = 0; k < n; ++k) bytes_of(s)[start + k * step] = nb::cast<uint8_t>(value);
+           })
+      .def("fill_",
+           [](nb::object self, uint8_t value) {
+             const StorageObject& s = *nb::inst_ptr<StorageObject>(self);
+             if (s.storage->bytes()) std::memset(bytes_of(s), value, static_cast<size_t>(s.storage->bytes()));
+             return self;
+           })
+      .def(
+          "copy_",
+          [](nb::object self, const StorageObject& from, nb::handle) {
+            const StorageObject& s = *nb::inst_ptr<StorageObject>(self);
+            FL_CHECK(s.storage->bytes() == from.storage->bytes(), RuntimeError,
+                     "copy_(): expected a storage of {} bytes, got {}", s.storage->bytes(),
+                     from.storage->bytes());
+            if (s.storage->bytes())
+              std::memmove(bytes_of(s), bytes_of(from), static_cast<size_t>(s.storage->bytes()));
+            return self;
+          },
+          nb::arg("source"), nb::arg("non_blocking") = nb::none())
+      .def("resize_",
+           [](nb::object self, int64_t bytes) {
+             FL_CHECK(bytes >= 0, RuntimeError, "resize_(): expected a size of 0 or more, got {}", bytes);
+             const Ref<Storage>& storage = nb::inst_ptr<StorageObject>(self)->storage;
+             FL_CHECK(storage->has_data(), RuntimeError, "Trying to resize storage that is not resizable");
+             storage->resize(bytes);
+             return self;
+           })
+      .def("resizable", [](const StorageObject& s) { return s.storage->has_data(); })
+      .def("_bytes", to_bytes)
+      .def_static("_from_bytes", from_bytes)
+      .def_static("_on_buffer", on_buffer);
+  TensorMethods().def("untyped_storage", [](const Tensor& t) {
+    FL_CHECK(t.storage(), RuntimeError, "a tensor that is being captured has no storage");
+    return StorageObject{t.storage()};
+  });
+  m.def("_tensor_on_storage", tensor_on, nb::arg("storage"), nb::arg("dtype"), nb::arg("offset") = 0,
+        nb::arg("sizes") = nb::tuple(), nb::arg("strides") = nb::none());
+}
+
+}  // namespace fl::python

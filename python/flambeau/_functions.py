@@ -1,0 +1,199 @@
+"""Functions of the torch namespace that are short compositions in Python."""
+from . import _C
+from ._C import Tensor
+from .overrides import dispatched
+
+__all__ = []
+
+
+def _public(function):
+    """Puts the function into the torch namespace, with the checks of an operator."""
+    __all__.append(function.__name__)
+    return dispatched(function)
+
+
+tensor = dispatched(_C.tensor, "tensor")
+from_dlpack = dispatched(_C.from_dlpack, "from_dlpack")
+__all__ += ["tensor", "from_dlpack"]
+
+
+def is_tensor(obj):
+    """Whether obj is a Tensor."""
+    return isinstance(obj, Tensor)
+
+
+__all__.append("is_tensor")
+
+
+@_public
+def as_tensor(data, dtype=None, device=None):
+    """data as a Tensor, sharing memory with a tensor or array where dtype and device allow."""
+    if isinstance(data, Tensor):
+        return data.to(device, dtype) if (dtype or device) is not None else data
+    if hasattr(data, "__array_interface__") and type(data).__module__ == "numpy" and type(data).__name__ == "ndarray":
+        return from_numpy_or_copy(data).to(device, dtype)
+    return _C.tensor(data, dtype=dtype, device=device)
+
+
+def from_numpy_or_copy(array):
+    try:
+        return _C.from_numpy(array)
+    except (ValueError, RuntimeError, BufferError):
+        return _C.tensor(array)
+
+
+@_public
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
+    """obj as a Tensor: of a tensor, an array, a DLPack object or a buffer, sharing memory unless copy is True."""
+    shares = True
+    if isinstance(obj, Tensor):
+        result = obj
+    elif hasattr(obj, "__array_interface__") and hasattr(obj, "shape") and obj.shape != ():
+        result = from_numpy_or_copy(obj)
+    elif hasattr(obj, "__dlpack__"):
+        result = _C.from_dlpack(obj)
+    elif isinstance(obj, (bytes, bytearray, memoryview)):
+        result = frombuffer(obj, dtype=dtype or _C.get_default_dtype())
+    else:
+        shares = False
+        result = _C.tensor(obj, dtype=dtype, device=device)
+    if copy is False and not shares:
+        raise ValueError(f"can't alias arbitrary sequence into a tensor; got {type(obj).__name__}")
+    converted = result.to(device, dtype)
+    if copy is False and converted is not result:
+        raise ValueError("can't alias tensor with another dtype or device")
+    if copy is True and shares and converted is result:
+        converted = result.clone()
+    if requires_grad or (converted.requires_grad and not isinstance(obj, Tensor)):
+        converted = converted.detach().requires_grad_(requires_grad)
+    return converted
+
+
+@_public
+def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
+    """A 1-dim tensor on the memory of a buffer."""
+    storage = _C.UntypedStorage._on_buffer(buffer)
+    total, size = storage.nbytes(), dtype.itemsize
+    if total == 0 or count == 0:
+        raise ValueError(f"both buffer length ({total}) and count ({count}) must not be 0")
+    if not 0 <= offset < total:
+        raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({total} bytes) - 1")
+    if count < 0 and (total - offset) % size:
+        raise ValueError(f"buffer length ({total - offset} bytes) after offset ({offset} bytes) must be a multiple of "
+                         f"element size ({size})")
+    count = (total - offset) // size if count < 0 else count
+    if offset + count * size > total:
+        raise ValueError(f"requested buffer length ({count} * {size} bytes) after offset ({offset} bytes) must not be "
+                         f"greater than actual buffer length ({total} bytes)")
+    if offset % size == 0:
+        flat = _C._tensor_on_storage(storage, dtype, offset // size, (count,))
+    else:
+        flat = _C._tensor_on_storage(storage, _C.uint8, offset, (count * size,)).clone().view(dtype)
+    return flat.requires_grad_() if requires_grad else flat
+
+
+def typename(obj):
+    """The name of a value's type, with its module; of a tensor: "torch.FloatTensor"."""
+    if isinstance(obj, Tensor):
+        return obj.type()
+    kind = obj if isinstance(obj, type) else type(obj)
+    module = kind.__module__
+    return kind.__qualname__ if module in ("builtins", None) else f"{module}.{kind.__qualname__}"
+
+
+__all__.append("typename")
+
+
+def _method(name):
+    def function(input, *args, **kwargs):
+        return getattr(input, name)(*args, **kwargs)
+
+    function.__name__ = name
+    function.__doc__ = f"input.{name}(...)"
+    globals()[name] = _public(function)
+
+
+for _name in ("numel", "is_floating_point", "is_complex", "is_signed", "is_same_size", "is_inference", "is_conj", "is_neg",
+              "resolve_conj", "resolve_neg", "detach_", "resize_as_", "get_device"):
+    _method(_name)
+
+
+def compiled_with_cxx11_abi():
+    return True
+
+
+def is_grad_enabled():
+    """Whether operators are recorded."""
+    return _C.is_grad_enabled()
+
+
+def _assert(condition, message):
+    """assert as a function."""
+    if not condition:
+        raise AssertionError(message() if callable(message) else message)
+
+
+def use_deterministic_algorithms(mode, *, warn_only=False):
+    """Every algorithm here is deterministic: the setting is kept, and changes nothing."""
+    _deterministic.update(on=bool(mode), warn_only=bool(warn_only))
+
+
+_deterministic = {"on": False, "warn_only": False}
+
+
+def are_deterministic_algorithms_enabled():
+    return _deterministic["on"]
+
+
+def is_deterministic_algorithms_warn_only_enabled():
+    return _deterministic["warn_only"]
+
+
+def set_deterministic_debug_mode(mode):
+    use_deterministic_algorithms(mode not in (0, "default"), warn_only=mode in (1, "warn"))
+
+
+def get_deterministic_debug_mode():
+    return 0 if not _deterministic["on"] else 1 if _deterministic["warn_only"] else 2
+
+
+def get_float32_matmul_precision():
+    return _matmul_precision[0]
+
+
+def set_float32_matmul_precision(precision):
+    """"highest", "high" or "medium": products of float32 are always of the highest here."""
+    if precision not in ("highest", "high", "medium"):
+        raise RuntimeError(f"set_float32_matmul_precision(): expected 'highest', 'high' or 'medium', got {precision!r}")
+    _matmul_precision[0] = precision
+
+
+_matmul_precision = ["highest"]
+
+
+def set_warn_always(on):
+    pass
+
+
+def is_warn_always_enabled():
+    return False
+
+
+def set_flush_denormal(mode):
+    """Denormal numbers are kept on this build: returns False."""
+    return False
+
+
+def get_num_interop_threads():
+    return 1
+
+
+def set_num_interop_threads(count):
+    pass
+
+
+__all__ += ["compiled_with_cxx11_abi", "is_grad_enabled", "_assert", "use_deterministic_algorithms",
+            "are_deterministic_algorithms_enabled", "is_deterministic_algorithms_warn_only_enabled",
+            "set_deterministic_debug_mode", "get_deterministic_debug_mode", "get_float32_matmul_precision",
+            "set_float32_matmul_precision", "set_warn_always", "is_warn_always_enabled", "set_flush_denormal",
+            "get_num_interop_threads", "set_num_interop_threads"]

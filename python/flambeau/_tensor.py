@@ -1,0 +1,271 @@
+"""The methods of Tensor that are written in Python, over those that the table of operators gives."""
+import copy as _copy
+from collections import OrderedDict
+
+from . import _C, _printing, overrides
+from ._C import Size, Tensor
+
+# Names of dtypes in types such as torch.FloatTensor.
+TYPE_NAMES = {
+    "float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "uint8": "Byte", "int8": "Char",
+    "int16": "Short", "int32": "Int", "int64": "Long", "bool": "Bool", "complex64": "ComplexFloat",
+    "complex128": "ComplexDouble",
+}
+DTYPE_OF_TYPE = {f"torch.{v}Tensor": getattr(_C, k) for k, v in TYPE_NAMES.items()}
+
+
+def _construct(cls, *args, **kwargs):
+    """Tensor(2, 3), Tensor([1, 2]), Tensor(other): the constructor of Tensor and of classes without their own."""
+    dtype = kwargs.pop("_dtype", None) or _C.get_default_dtype()
+    device = kwargs.pop("device", None)
+    if "data" in kwargs:
+        args = (kwargs.pop("data"),)
+    if kwargs:
+        raise TypeError(f"{cls.__name__}(): unexpected keyword argument '{next(iter(kwargs))}'")
+    data = args[0] if len(args) == 1 else args
+    if isinstance(data, Tensor):
+        made = data.detach() if cls is Tensor else data
+    elif isinstance(data, Size) or (isinstance(data, int) and not isinstance(data, bool)):
+        made = _C.empty(data if isinstance(data, Size) else (data,), dtype=dtype, device=device)
+    elif len(args) != 1 and all(isinstance(n, int) for n in args):
+        made = _C.empty(args if args else (0,), dtype=dtype, device=device)
+    elif isinstance(data, _storage_types()):
+        made = _C._tensor_on_storage(data.untyped() if hasattr(data, "untyped") else data, dtype, 0,
+                                     (data.nbytes() // dtype.itemsize,))
+    else:
+        made = _C.tensor(data, dtype=dtype, device=device)
+    if made.dtype is not dtype and not isinstance(data, Tensor):
+        made = made.to(dtype)
+    return made if cls is Tensor else _C._make_subclass(cls, made)
+
+
+def _storage_types():
+    from .storage import TypedStorage, UntypedStorage
+
+    return (UntypedStorage, TypedStorage)
+
+
+class TensorMethods:
+    """Copied into Tensor below."""
+
+    def __repr__(self, *, tensor_contents=None):
+        return _printing.tensor_text(self)
+
+    def __format__(self, spec):
+        if self.dim() == 0 and type(self) is Tensor and not self.is_meta:
+            return self.item().__format__(spec)
+        return object.__format__(self, spec)
+
+    def __deepcopy__(self, memo):
+        from . import storage as _  # storages know how they are copied
+
+        if id(self) in memo:
+            return memo[id(self)]
+        if not self.is_leaf:
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment. "
+                "If you were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage")
+        storage = _copy.deepcopy(self.untyped_storage(), memo)
+        data = _C._tensor_on_storage(storage, self.dtype, self.storage_offset(), self.size(), self.stride())
+        result = data if type(self) is Tensor else _C._make_subclass(type(self), data)
+        result.requires_grad_(self.requires_grad)
+        memo[id(self)] = result
+        if self.grad is not None:
+            result.grad = _copy.deepcopy(self.grad, memo)
+        result.__dict__.update(_copy.deepcopy(self.__dict__, memo))
+        return result
+
+    def __reduce_ex__(self, protocol):
+        from . import _utils
+        from .storage import TypedStorage
+
+        storage = TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype, _internal=True)
+        state = (storage, self.storage_offset(), tuple(self.size()), self.stride(), self.requires_grad, OrderedDict())
+        if type(self) is Tensor and not self.__dict__:
+            return _utils._rebuild_tensor_v2, state
+        return _utils._rebuild_from_type, (type(self), state, self.__dict__)
+
+    def __contains__(self, element):
+        if not isinstance(element, (Tensor, int, float, complex)):
+            raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
+        return bool((self == element).any())
+
+    def __reversed__(self):
+        return self.flip(0) if self.dim() else self
+
+    def __dir__(self):
+        return sorted(set(dir(type(self))) | set(self.__dict__))
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+
+    def __array_wrap__(self, array, context=None, return_scalar=False):
+        return _C.from_numpy(array)
+
+    def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+        """A tensor of data with this one's dtype and device, unless others are given."""
+        return _C.tensor(data, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
+
+    def new(self, *args, device=None):
+        """An uninitialised tensor of given sizes, or a tensor of given data, with this one's dtype."""
+        return _construct(Tensor, *args, device=device, _dtype=self.dtype)
+
+    def type(self, dtype=None, non_blocking=False, **kwargs):
+        """The name of the tensor's type, or the tensor as another type."""
+        if dtype is None:
+            return _type_name(self)
+        if isinstance(dtype, str):
+            if dtype not in DTYPE_OF_TYPE:
+                raise ValueError(f"invalid type: '{dtype}'")
+            dtype = DTYPE_OF_TYPE[dtype]
+        return self.to(getattr(dtype, "dtype", dtype))
+
+    def cuda(self, device=None, non_blocking=False, memory_format=None):
+        raise AssertionError("Torch not compiled with CUDA enabled: Flambeau's eager mode runs on the CPU")
+
+    def get_device(self):
+        return -1 if self.device.index is None else self.device.index
+
+    def pin_memory(self, device=None):
+        """The tensor itself: copies to a device need no pinned memory here."""
+        return self
+
+    def is_pinned(self, device=None):
+        return False
+
+    def is_shared(self):
+        return getattr(self.untyped_storage(), "_is_shared", False)
+
+    def share_memory_(self):
+        """Moves the elements into memory that other processes can map."""
+        from .storage import share
+
+        return share(self)
+
+    def storage(self):
+        from .storage import TypedStorage
+
+        return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype, _internal=True)
+
+    def storage_type(self):
+        from . import storage
+
+        return getattr(storage, f"{TYPE_NAMES[str(self.dtype)[6:]]}Storage")
+
+    def set_(self, source=None, storage_offset=0, size=None, stride=None):
+        """Makes this tensor one on another's storage."""
+        if source is None:
+            source = _C.empty((0,), dtype=self.dtype)
+        if isinstance(source, Tensor):
+            if size is None:
+                self._set_storage(source, source.storage_offset(), source.size(), source.stride())
+                return self
+        else:
+            untyped = getattr(source, "_untyped_storage", source)
+            count = untyped.nbytes() // self.itemsize
+            source = _C._tensor_on_storage(untyped, self.dtype, 0, (count,))
+            size = (count - storage_offset,) if size is None else size
+        stride = _C.empty(size, device="meta").stride() if stride is None else stride
+        self._set_storage(source, storage_offset, size, stride)
+        return self
+
+    def resize_(self, *size, memory_format=None):
+        """New sizes in place; elements that are added are not initialised."""
+        self._resize(size[0] if len(size) == 1 and not isinstance(size[0], int) else size, memory_format)
+        return self
+
+    def resize_as_(self, other, *, memory_format=None):
+        self._resize(other.size(), memory_format)
+        return self
+
+    def detach_(self):
+        """Makes this tensor a leaf, in place."""
+        self._detach_in_place()
+        return self
+
+    def is_same_size(self, other):
+        return self.size() == other.size()
+
+    def apply_(self, function):
+        """Replaces every element by function(element); on the CPU only, and slow."""
+        flat = [function(v) for v in self.reshape(-1).tolist()]
+        return self.copy_(_C.tensor(flat, dtype=self.dtype).view(self.shape))
+
+    def map_(self, other, function):
+        flat = [function(a, b) for a, b in zip(self.reshape(-1).tolist(), other.expand_as(self).reshape(-1).tolist())]
+        return self.copy_(_C.tensor(flat, dtype=self.dtype).view(self.shape))
+
+    def dim_order(self):
+        """Dimensions from the outermost in memory to the innermost."""
+        return tuple(sorted(range(self.dim()), key=lambda d: (-self.stride(d), d)))
+
+    def is_neg(self):
+        return False
+
+    def is_conj(self):
+        return False
+
+    def resolve_neg(self):
+        return self
+
+    def resolve_conj(self):
+        return self
+
+    def is_coalesced(self):
+        raise RuntimeError("is_coalesced expected sparse coordinate tensor layout but got Strided")
+
+    def to_dense(self, dtype=None, *, masked_grad=None):
+        return self if dtype is None else self.to(dtype)
+
+    def refine_names(self, *names):
+        raise NotImplementedError("named tensors are not supported")
+
+
+def _type_name(tensor):
+    where = "cuda." if tensor.is_cuda else ""
+    return f"torch.{where}{TYPE_NAMES[str(tensor.dtype)[6:]]}Tensor"
+
+
+def _constant(value):
+    return property(lambda self: value)
+
+
+def _install():
+    """Puts the methods above into Tensor, and lets those from C++ ask __torch_function__ too."""
+    own = {n: f for n, f in vars(TensorMethods).items() if callable(f) and n not in ("__weakref__", "__dict__")}
+    native = {n: f for n, f in vars(Tensor).items() if type(f).__name__ == "nb_method" and n != "as_subclass"}
+    for name, function in {**native, **own}.items():
+        if name not in ("__dir__", "__setstate__", "__class__"):
+            function = overrides.dispatched(function, name, method=True)
+        setattr(Tensor, name, function)
+    Tensor.__torch_function__ = classmethod(overrides.default_torch_function)
+    Tensor._make_subclass = staticmethod(_C._make_subclass)
+    Tensor._make_wrapper_subclass = staticmethod(_C._make_wrapper_subclass)
+    Tensor.__array_priority__ = 1000  # NumPy leaves array + tensor to the tensor
+    Tensor.grad_fn = property(Tensor._grad_fn)
+    Tensor.names = property(lambda self: (None,) * self.dim())
+    Tensor.layout = _constant(_C.strided)
+    Tensor.is_sparse = Tensor.is_sparse_csr = Tensor.is_quantized = Tensor.is_mkldnn = Tensor.is_nested = _constant(False)
+    Tensor.is_xpu = Tensor.is_mps = Tensor.is_xla = Tensor.is_vulkan = Tensor.is_ipu = Tensor.is_hpu = _constant(False)
+    Tensor.is_mtia = Tensor.is_maia = _constant(False)
+    Tensor.__module__ = "flambeau"
+
+
+class layout:
+    """How a tensor lies in memory."""
+
+    def __init__(self, name):
+        self._name = name
+
+    def __repr__(self):
+        return f"torch.{self._name}"
+
+    def __reduce__(self):
+        return self._name
+
+
+_LAYOUTS = ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged", "_mkldnn")
+for _name in _LAYOUTS:
+    setattr(_C, _name, layout(_name))
+_C.layout = layout
+_install()

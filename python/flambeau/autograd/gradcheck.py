@@ -1,0 +1,206 @@
+"""Gradients against finite differences."""
+from .. import _C
+from .._C import Tensor
+
+__all__ = ["GradcheckError", "get_analytical_jacobian", "get_numerical_jacobian", "gradcheck", "gradgradcheck"]
+
+
+class GradcheckError(RuntimeError):
+    """A gradient that gradcheck found wrong."""
+
+
+def _as_tuple(value):
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,)
+
+
+def _differentiable(values):
+    return [v for v in values if isinstance(v, Tensor) and v.requires_grad]
+
+
+def _outputs(func, inputs):
+    return [y for y in _as_tuple(func(*inputs)) if isinstance(y, Tensor) and (y.dtype.is_floating_point or y.dtype.is_complex)]
+
+
+def _difference(func, inputs, x, index, step):
+    """(f(x + step) - f(x - step)) / (2 step) in one element of an input, for every output."""
+    with _NoGrad():
+        before = x.data[index].clone()
+        x.data[index] = before + step
+        above = [y.detach().clone() for y in _outputs(func, inputs)]
+        x.data[index] = before - step
+        below = [y.detach().clone() for y in _outputs(func, inputs)]
+        x.data[index] = before
+    size = abs(step)
+    return [((a - b) / (2 * size)).reshape(-1) for a, b in zip(above, below)]
+
+
+class _NoGrad:
+    def __enter__(self):
+        self._before = _C._set_grad_enabled(False)
+
+    def __exit__(self, *error):
+        _C._set_grad_enabled(self._before)
+
+
+def _indices(x):
+    def walk(sizes):
+        if not sizes:
+            yield ()
+            return
+        for k in range(sizes[0]):
+            for rest in walk(sizes[1:]):
+                yield (k, *rest)
+
+    return walk(tuple(x.shape))
+
+
+def get_numerical_jacobian(func, inputs, eps=1e-6):
+    """For every input, for every output: a matrix [elements of the input, elements of the output].
+
+    In an element of a complex input, the derivative is (d/dre + i d/dim) / 1, as PyTorch's convention for gradients has
+    it: conj(J) for a real output's cotangent 1.
+    """
+    result = []
+    for x in _differentiable(inputs):
+        columns = []
+        for index in _indices(x):
+            real = _difference(func, inputs, x, index, eps)
+            if x.dtype.is_complex:
+                imaginary = _difference(func, inputs, x, index, eps * 1j)
+                columns.append([(r, i) for r, i in zip(real, imaginary)])
+            else:
+                columns.append([(r, None) for r in real])
+        result.append(columns)
+    return result
+
+
+def _analytical(output, inputs, seed_value, create_graph=False):
+    """For every element of an output: the gradients of all inputs, for the cotangent seed_value there."""
+    rows = []
+    for k in range(output.numel()):
+        seed = _C.zeros_like(output).reshape(-1)
+        seed[k] = seed_value
+        rows.append(_C._grad([output], list(inputs), [seed.view(output.shape)], True, create_graph, True))
+    return rows
+
+
+def get_analytical_jacobian(inputs, output, nondet_tol=0.0, grad_out=1.0):
+    """The gradients of every element of an output by every input, by backward."""
+    return _analytical(output, _differentiable(_as_tuple(inputs)), grad_out)
+
+
+def _expected(numerical, k_output, row, cotangent):
+    """The gradient that finite differences give for a cotangent at one element of an output."""
+    values = []
+    for column in numerical:
+        real, imaginary = column[k_output]
+        # The derivative of Re(conj(cotangent) * output) by the real and the imaginary part of the input.
+        g = complex(cotangent)
+        dr = (g.conjugate() * complex(real[row].item())).real
+        di = 0.0 if imaginary is None else (g.conjugate() * complex(imaginary[row].item())).real
+        values.append(dr if imaginary is None else complex(dr, di))
+    return values
+
+
+def _close(a, b, atol, rtol):
+    return abs(a - b) <= atol + rtol * abs(b)
+
+
+def _compare(func, inputs, eps, atol, rtol):
+    wanted = _differentiable(inputs)
+    outputs = _outputs(func, inputs)
+    numerical = get_numerical_jacobian(func, inputs, eps)
+    for k, y in enumerate(outputs):
+        if not y.requires_grad:
+            for i, columns in enumerate(numerical):
+                if any(bool((c[k][0].abs() > atol).any()) for c in columns):
+                    raise GradcheckError(f"Numerical gradient for function expected to be zero (output {k}, input {i})")
+            continue
+        for cotangent in (1.0, 1j) if y.dtype.is_complex else (1.0,):
+            rows = _analytical(y, wanted, cotangent)
+            for row, gradients in enumerate(rows):
+                for i, g in enumerate(gradients):
+                    got = [0.0] * wanted[i].numel() if g is None else g.reshape(-1).tolist()
+                    expected = _expected(numerical[i], k, row, cotangent)
+                    for element, (a, b) in enumerate(zip(got, expected)):
+                        if not _close(a, b, atol, rtol):
+                            raise GradcheckError(
+                                f"Jacobian mismatch for output {k} with respect to input {i}: element {row} of the output by "
+                                f"element {element} of the input, numerical: {b}, analytical: {a}")
+    return outputs
+
+
+def _check_inputs(inputs):
+    wanted = _differentiable(inputs)
+    if not wanted:
+        raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of the them have "
+                         "requires_grad=True.")
+    for k, x in enumerate(wanted):
+        if x.dtype not in (_C.float64, _C.complex128):
+            import warnings
+
+            warnings.warn(f"Input #{k} requires gradient and is not a double precision floating point or complex. This check "
+                          "will likely fail if all the inputs are not of double precision floating point or complex.",
+                          stacklevel=3)
+        if any(s == 0 and n > 1 for s, n in zip(x.stride(), x.shape)):
+            raise RuntimeError(f"The {k}th input has a dimension with stride 0. gradcheck only supports inputs that are "
+                               "non-overlapping to be able to compute the numerical gradients correctly. You should call "
+                               ".contiguous on the input before passing it to gradcheck.")
+
+
+def _check_undefined(func, inputs):
+    """Gradients that are left out count as zeros."""
+    outputs = [y for y in _outputs(func, inputs) if y.requires_grad]
+    if len(outputs) < 2:
+        return
+    for k in range(len(outputs)):
+        _C._grad([y for i, y in enumerate(outputs) if i != k], _differentiable(inputs), None, True, False, True) if all(
+            y.numel() == 1 for y in outputs) else None
+
+
+def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=True, nondet_tol=0.0,
+              check_undefined_grad=True, check_grad_dtypes=False, check_batched_grad=False,
+              check_batched_forward_grad=False, check_forward_ad=False, check_backward_ad=True, fast_mode=False,
+              masked=None):
+    """Compares backward's gradients of func(*inputs), by every input that requires grad, with finite differences.
+
+    Raises GradcheckError naming the elements that differ (or returns False, unless raise_exception). fast_mode compares
+    all elements, too.
+    """
+    inputs = _as_tuple(inputs)
+    try:
+        if check_forward_ad:
+            raise NotImplementedError("gradcheck: forward-mode differentiation is not supported")
+        _check_inputs(inputs)
+        _compare(func, inputs, eps, atol, rtol)
+        if check_undefined_grad:
+            _check_undefined(func, inputs)
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=1e-3, gen_non_contig_grad_outputs=False,
+                  raise_exception=True, nondet_tol=0.0, check_undefined_grad=True, check_grad_dtypes=False,
+                  check_batched_grad=False, check_fwd_over_rev=False, check_rev_over_rev=True, fast_mode=False,
+                  masked=False):
+    """gradcheck of the gradient, as a function of the inputs and of the outputs' gradients."""
+    inputs = _as_tuple(inputs)
+    wanted = _differentiable(inputs)
+    if grad_outputs is None:
+        outputs = [y for y in _outputs(func, inputs) if y.requires_grad]
+        grad_outputs = tuple(_C.randn_like(y).requires_grad_() for y in outputs)
+    else:
+        grad_outputs = _as_tuple(grad_outputs)
+    count = len(grad_outputs)
+
+    def gradient(*args):
+        given, seeds = args[:-count], args[-count:]
+        outputs = [y for y in _outputs(func, given) if y.requires_grad]
+        grads = _C._grad(outputs, _differentiable(given)[:len(wanted)], list(seeds), True, True, True)
+        return tuple(g for g in grads if g is not None)
+
+    return gradcheck(gradient, (*inputs, *grad_outputs), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception,
+                     nondet_tol=nondet_tol, check_undefined_grad=check_undefined_grad)

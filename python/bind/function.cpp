@@ -16,14 +16,13 @@ struct FunctionState {
 };
 
 const FunctionCtx& running(const FunctionState& s) {
-  FL_CHECK(s.ctx && *s.ctx, RuntimeError,
-           "the tensors that a Function saved belong to a call that was not recorded, or whose graph is gone");
+  FL_CHECK(
+      s.ctx && *s.ctx, RuntimeError,
+      "the tensors that a Function saved belong to a call that was not recorded, or whose graph is gone");
   return **s.ctx;
 }
 
-Tensors attribute_tensors(nb::handle ctx, const char* name) {
-  return tensors_of(ctx.attr(name), name);
-}
+Tensors attribute_tensors(nb::handle ctx, const char* name) { return tensors_of(ctx.attr(name), name); }
 
 /// Runs ctx's forward: a list of output tensors. What ctx was told goes to the C++ side.
 Tensors run_forward(nb::handle forward, nb::handle ctx, FunctionCtx& c) {
@@ -35,11 +34,10 @@ Tensors run_forward(nb::handle forward, nb::handle ctx, FunctionCtx& c) {
   return outputs;
 }
 
-nb::object apply(const std::string& name, nb::object ctx, nb::object forward, nb::object backward,
-                 nb::handle inputs, bool once_differentiable) {
+nb::object apply(const std::string& name, nb::object ctx, nb::object forward, nb::handle inputs,
+                 bool once_differentiable) {
   const Tensors tensors = tensors_of(inputs, "a Function's arguments");
   const auto shared_ctx = shared_object(ctx);
-  const auto shared_backward = shared_object(std::move(backward));
   const auto link = std::make_shared<FunctionCtx*>(nullptr);
   ctx.attr("_state") = nb::cast(FunctionState{link});
   FunctionSpec spec;
@@ -50,10 +48,10 @@ nb::object apply(const std::string& name, nb::object ctx, nb::object forward, nb
     c.self = link;
     return run_forward(forward, ctx, c);
   };
-  spec.backward = [shared_backward](FunctionCtx& c, Tensors grads) {
+  spec.backward = [](FunctionCtx& c, Tensors grads) {
     nb::gil_scoped_acquire locked;
     const auto& held = std::any_cast<const std::shared_ptr<nb::object>&>(c.object);
-    return tensors_of((*shared_backward)(*held, wrap(grads)), "a Function's backward");
+    return tensors_of(held->attr("_run_backward")(*held, wrap(grads)), "a Function's backward");
   };
   return wrap(apply_function(std::move(spec), tensors));
 }

@@ -56,10 +56,11 @@ void replace_gradients(Tensors& gradients, nb::handle result) {
 }
 
 HookHandleObject add_hook(NodeObject& n, nb::object hook) {
-  return {register_node_hook(*n.node, [shared = shared_object(std::move(hook))](Tensors& in, const Tensors& out) {
-    nb::gil_scoped_acquire locked;
-    replace_gradients(in, (*shared)(wrap(in), wrap(out)));
-  })};
+  return {
+      register_node_hook(*n.node, [shared = shared_object(std::move(hook))](Tensors& in, const Tensors& out) {
+        nb::gil_scoped_acquire locked;
+        replace_gradients(in, (*shared)(wrap(in), wrap(out)));
+      })};
 }
 
 HookHandleObject add_pre_hook(NodeObject& n, nb::object hook) {
@@ -125,9 +126,10 @@ void bind_nodes(nb::module_& m) {
       .def("__call__", apply)
       .def("__getattr__", attribute)
       .def("__hash__", [](NodeObject& n) { return reinterpret_cast<intptr_t>(n.node.get()) >> 4; })
-      .def("__eq__", [](NodeObject& n, nb::handle o) {
-        return nb::isinstance<NodeObject>(o) && nb::inst_ptr<NodeObject>(o)->node == n.node;
-      })
+      .def("__eq__",
+           [](NodeObject& n, nb::handle o) {
+             return nb::isinstance<NodeObject>(o) && nb::inst_ptr<NodeObject>(o)->node == n.node;
+           })
       .def("__repr__", [](NodeObject& n) {
         return fmt::format("<{} object at {}>", n.node->name(), static_cast<const void*>(n.node.get()));
       });
@@ -136,14 +138,17 @@ void bind_nodes(nb::module_& m) {
     const Edge e = gradient_edge(t);
     return nb::make_tuple(wrap_node(e.node), e.input);
   });
-  m.def("_set_anomaly", [](nb::object observer) {
-    // The observer gets every new node, as a user records it.
-    if (observer.is_none()) return set_node_observer({});
-    set_node_observer([shared = shared_object(std::move(observer))](const Ref<Node>& node) {
-      nb::gil_scoped_acquire locked;
-      (*shared)(wrap_node(node));
-    });
-  });
+  m.def(
+      "_set_anomaly",
+      [](nb::object observer) {
+        // The observer gets every new node, as a user records it.
+        if (observer.is_none()) return set_node_observer({});
+        set_node_observer([shared = shared_object(std::move(observer))](const Ref<Node>& node) {
+          nb::gil_scoped_acquire locked;
+          (*shared)(wrap_node(node));
+        });
+      },
+      nb::arg().none());
 }
 
 }  // namespace fl::python

@@ -209,9 +209,12 @@ void bind_tensor(nb::module_& m) {
         [](const Tensor& t, const Tensor& from, int64_t offset, nb::handle sizes, nb::handle strides) {
           set_storage(t, from, offset, expect_sizes(sizes, "set_()"), expect_sizes(strides, "set_()"));
         });
-  c.def("_resize", [](const Tensor& t, nb::handle sizes, nb::handle format) {
-    resize(t, expect_sizes(sizes, "resize_()"), format);
-  });
+  c.def(
+      "_resize",
+      [](const Tensor& t, nb::handle sizes, nb::handle format) {
+        resize(t, expect_sizes(sizes, "resize_()"), format);
+      },
+      nb::arg(), nb::arg().none());
   m.def("_make_subclass", make_subclass, nb::arg("cls"), nb::arg("data"), nb::arg("require_grad") = false,
         nb::arg("args"), nb::arg("kwargs"));
   m.def("_make_wrapper_subclass", make_wrapper, nb::arg("cls"), nb::arg("size"), nb::kw_only(),

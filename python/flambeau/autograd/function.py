@@ -141,14 +141,16 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
                 output = cls.forward(ctx, *args, **kwargs)
             return result.take(output)
 
-        def backward(ctx, grads):
-            gradients = cls._backward(ctx)(ctx, *result_shape.spread(grads))
-            return _gradients_of_tensors(cls, gradients, len(args), places)
+        # Backward must hold neither arguments nor outputs.
+        shape, count = result.shape, len(args)
 
-        # Backward must not hold the outputs.
-        result_shape = result.shape
+        def backward(ctx, grads):
+            gradients = cls._backward(ctx)(ctx, *shape.spread(grads))
+            return _gradients_of_tensors(cls, gradients, count, places)
+
+        ctx._run_backward = backward
         once = getattr(cls._backward(ctx), "_once_differentiable", False)
-        outputs = _C._apply_function(cls.__name__, ctx, forward, backward, tensors, once)
+        outputs = _C._apply_function(cls.__name__, ctx, forward, tensors, once)
         return result.give(outputs)
 
     @classmethod

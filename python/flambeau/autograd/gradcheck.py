@@ -108,8 +108,9 @@ def _close(a, b, atol, rtol):
 
 def _compare(func, inputs, eps, atol, rtol):
     wanted = _differentiable(inputs)
-    outputs = _outputs(func, inputs)
+    # Before the recorded call: it changes the inputs, and back.
     numerical = get_numerical_jacobian(func, inputs, eps)
+    outputs = _outputs(func, inputs)
     for k, y in enumerate(outputs):
         if not y.requires_grad:
             for i, columns in enumerate(numerical):

@@ -4,7 +4,7 @@ from collections import defaultdict
 from enum import Enum
 
 from .. import _C
-from ..grad_mode import no_grad
+from ..autograd.grad_mode import no_grad
 
 __all__ = ["GradScaler", "OptState"]
 

@@ -3,7 +3,7 @@ from typing import NamedTuple
 
 from .. import _C
 from .._C import Tensor
-from ..grad_mode import enable_grad, no_grad
+from ..autograd.grad_mode import enable_grad, no_grad
 from .optimizer import Optimizer
 from .rule import check_rate
 

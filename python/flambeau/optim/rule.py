@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from .. import _C
 from .._C import Tensor
 from ..compile_function import compile
-from ..grad_mode import enable_grad, set_grad_enabled
+from ..autograd.grad_mode import enable_grad, set_grad_enabled
 from .optimizer import Optimizer
 
 _RECOMPILE_LIMIT = 64  # numbers of dimensions, layouts

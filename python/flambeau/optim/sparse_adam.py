@@ -1,6 +1,6 @@
 """SparseAdam: Adam for gradients that name few rows, as an embedding's."""
 from .. import _C
-from ..grad_mode import enable_grad, no_grad
+from ..autograd.grad_mode import enable_grad, no_grad
 from .optimizer import Optimizer
 from .rule import check_betas, check_rate
 

@@ -4,7 +4,7 @@ import math
 from copy import deepcopy
 
 from .. import _C, nn
-from ..grad_mode import no_grad
+from ..autograd.grad_mode import no_grad
 from .lr_scheduler import LRScheduler, _for_groups
 
 __all__ = ["AveragedModel", "SWALR", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn",

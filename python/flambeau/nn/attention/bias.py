@@ -1,0 +1,40 @@
+"""Masks that are known by their form."""
+import enum
+
+import flambeau as fl
+
+__all__ = ["CausalBias", "CausalVariant", "causal_lower_right", "causal_upper_left"]
+
+
+class CausalVariant(enum.IntEnum):
+    """Where the diagonal of a causal mask that is not square starts."""
+
+    UPPER_LEFT = 1
+    LOWER_RIGHT = 2
+
+
+class CausalBias:
+    """A causal mask of a target by a source length; materialize() gives it as booleans, True where to look."""
+
+    def __init__(self, variant, seq_len_q, seq_len_kv):
+        if seq_len_q > seq_len_kv and variant == CausalVariant.LOWER_RIGHT:
+            raise ValueError("Lower right causal bias will produce NaNs in the output when seq_len_q > seq_len_kv!")
+        self.variant, self.seq_len_q, self.seq_len_kv = variant, seq_len_q, seq_len_kv
+
+    def materialize(self, device=None):
+        diagonal = self.seq_len_kv - self.seq_len_q if self.variant == CausalVariant.LOWER_RIGHT else 0
+        return fl.ones((self.seq_len_q, self.seq_len_kv), device=device, dtype=fl.bool).tril(diagonal)
+
+
+def causal_upper_left(*size):
+    """The causal mask whose diagonal starts in the upper left corner."""
+    if len(size) != 2:
+        raise RuntimeError("causal_upper_left only supports 2D tensors")
+    return CausalBias(CausalVariant.UPPER_LEFT, *size)
+
+
+def causal_lower_right(*size):
+    """The causal mask whose diagonal ends in the lower right corner."""
+    if len(size) != 2:
+        raise RuntimeError("causal_lower_right only supports 2D tensors")
+    return CausalBias(CausalVariant.LOWER_RIGHT, *size)

@@ -1,0 +1,177 @@
+"""Attention."""
+import math
+import warnings
+
+import flambeau as fl
+from flambeau import scaled_dot_product_attention  # noqa: F401
+
+__all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
+
+
+def canonical_mask(mask, mask_name, other_type, other_name, target_type, check_other=True):
+    """A mask of booleans (True: do not look there) as numbers to add; floating ones stay."""
+    if mask is None:
+        return None
+    if mask.dtype != fl.bool and not mask.is_floating_point():
+        raise AssertionError(f"only bool and floating types of {mask_name} are supported")
+    if check_other and other_type is not None and mask.dtype != other_type:
+        warnings.warn(f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both "
+                      "instead.", stacklevel=3)
+    if mask.is_floating_point():
+        return mask
+    return fl.zeros_like(mask, dtype=target_type).masked_fill_(mask, -math.inf)
+
+
+_canonical_mask = canonical_mask
+
+
+def _in_projection(q, k, v, w_q, w_k, w_v, b_q=None, b_k=None, b_v=None):
+    return fl.linear(q, w_q, b_q), fl.linear(k, w_k, b_k), fl.linear(v, w_v, b_v)
+
+
+def _in_projection_packed(q, k, v, w, b=None):
+    """Projections whose weights lie in one matrix: one product where the inputs are one tensor."""
+    width = q.size(-1)
+    if k is v and q is k:
+        return fl.linear(q, w, b).chunk(3, dim=-1)
+    w_q, w_k, w_v = w.chunk(3)
+    b_q, b_k, b_v = (None, None, None) if b is None else b.split(width)
+    return _in_projection(q, k, v, w_q, w_k, w_v, b_q, b_k, b_v)
+
+
+def _check_shapes(query, key, value, key_padding_mask, attn_mask, num_heads):
+    """Whether the inputs are batches."""
+    rank = query.dim()
+    if rank not in (2, 3):
+        raise AssertionError("query should be unbatched 2D or batched 3D tensor but received "
+                             f"{rank}-D query tensor")
+    batched = rank == 3
+    kind = "batched (3-D)" if batched else "unbatched (2-D)"
+    if key.dim() != rank or value.dim() != rank:
+        raise AssertionError(f"For {kind} `query`, expected `key` and `value` to be {rank}-D but found {key.dim()}-D "
+                             f"and {value.dim()}-D tensors respectively")
+    if key_padding_mask is not None and key_padding_mask.dim() != rank - 1:
+        raise AssertionError(f"For {kind} `query`, expected `key_padding_mask` to be `None` or {rank - 1}-D but found "
+                             f"{key_padding_mask.dim()}-D tensor instead")
+    if attn_mask is not None:
+        if attn_mask.dim() not in (2, 3):
+            raise AssertionError(f"For {kind} `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found "
+                                 f"{attn_mask.dim()}-D tensor instead")
+        if not batched and attn_mask.dim() == 3:
+            expected = (num_heads, query.shape[0], key.shape[0])
+            if tuple(attn_mask.shape) != expected:
+                raise AssertionError(f"Expected `attn_mask` shape to be {expected} but got {attn_mask.shape}")
+    return batched
+
+
+def _merged_mask(attn_mask, key_padding_mask, batch, num_heads, source):
+    """Both masks as one to add, of (batch * num_heads, 1 or target, source)."""
+    if key_padding_mask is None:
+        return attn_mask
+    if tuple(key_padding_mask.shape) != (batch, source):
+        raise AssertionError(f"expecting key_padding_mask shape of {(batch, source)}, but got {key_padding_mask.shape}")
+    padding = key_padding_mask.view(batch, 1, 1, source).expand(-1, num_heads, -1, -1)
+    padding = padding.reshape(batch * num_heads, 1, source)
+    return padding if attn_mask is None else attn_mask + padding
+
+
+def multi_head_attention_forward(
+        query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v, add_zero_attn,
+        dropout_p, out_proj_weight, out_proj_bias, training=True, key_padding_mask=None, need_weights=True,
+        attn_mask=None, use_separate_proj_weight=False, q_proj_weight=None, k_proj_weight=None, v_proj_weight=None,
+        static_k=None, static_v=None, average_attn_weights=True, is_causal=False):
+    """What nn.MultiheadAttention computes, on (length, batch, width) or (length, width).
+
+    Returns the output and, if need_weights, the weights of each target by source (their mean over the heads if
+    average_attn_weights).
+    """
+    batched = _check_shapes(query, key, value, key_padding_mask, attn_mask, num_heads)
+    if not batched:
+        query, key, value = query.unsqueeze(1), key.unsqueeze(1), value.unsqueeze(1)
+        key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
+    target, batch, width = query.shape
+    source = key.shape[0]
+    if embed_dim_to_check != width:
+        raise AssertionError(f"was expecting embedding dimension of {embed_dim_to_check}, but got {width}")
+    if width % num_heads:
+        raise AssertionError(f"embed_dim {width} not divisible by num_heads {num_heads}")
+    if use_separate_proj_weight and key.shape[:2] != value.shape[:2]:
+        raise AssertionError(f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}")
+    if not use_separate_proj_weight and key.shape != value.shape:
+        raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
+    if is_causal and attn_mask is None:
+        raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
+    if is_causal and key_padding_mask is None and not need_weights:
+        attn_mask = None  # the attention operator makes this mask itself
+    else:
+        attn_mask = canonical_mask(attn_mask, "attn_mask", None, "", query.dtype, False)
+        is_causal = False if key_padding_mask is not None else is_causal
+    key_padding_mask = canonical_mask(key_padding_mask, "key_padding_mask", None, "", query.dtype, False)
+
+    if use_separate_proj_weight:
+        b_q, b_k, b_v = (None, None, None) if in_proj_bias is None else in_proj_bias.chunk(3)
+        q, k, v = _in_projection(query, key, value, q_proj_weight, k_proj_weight, v_proj_weight, b_q, b_k, b_v)
+    else:
+        q, k, v = _in_projection_packed(query, key, value, in_proj_weight, in_proj_bias)
+
+    if attn_mask is not None:
+        if attn_mask.dim() == 2:
+            if tuple(attn_mask.shape) != (target, source):
+                raise RuntimeError(f"The shape of the 2D attn_mask is {attn_mask.shape}, but should be "
+                                   f"{(target, source)}.")
+            attn_mask = attn_mask.unsqueeze(0)
+        elif tuple(attn_mask.shape) != (batch * num_heads, target, source):
+            raise RuntimeError(f"The shape of the 3D attn_mask is {attn_mask.shape}, but should be "
+                               f"{(batch * num_heads, target, source)}.")
+
+    def one_more(mask):
+        return None if mask is None else fl.pad(mask, [0, 1])
+
+    if bias_k is not None and bias_v is not None:
+        if static_k is not None or static_v is not None:
+            raise AssertionError("bias cannot be added to static key or value.")
+        k, v = fl.cat([k, bias_k.expand(1, batch, -1)]), fl.cat([v, bias_v.expand(1, batch, -1)])
+        attn_mask, key_padding_mask = one_more(attn_mask), one_more(key_padding_mask)
+
+    heads = width // num_heads
+
+    def by_head(x):
+        return x.reshape(x.shape[0], batch * num_heads, heads).transpose(0, 1)
+
+    q = by_head(q)
+    k = by_head(k) if static_k is None else static_k
+    v = by_head(v) if static_v is None else static_v
+    if add_zero_attn:
+        k = fl.cat([k, k.new_zeros((batch * num_heads, 1, heads))], dim=1)
+        v = fl.cat([v, v.new_zeros((batch * num_heads, 1, heads))], dim=1)
+        attn_mask, key_padding_mask = one_more(attn_mask), one_more(key_padding_mask)
+    source = k.size(1)
+    attn_mask = _merged_mask(attn_mask, key_padding_mask, batch, num_heads, source)
+    dropout_p = dropout_p if training else 0.0
+
+    if need_weights:
+        if is_causal and attn_mask is None:
+            raise AssertionError("is_causal needs an attn_mask where need_weights is True")
+        q = q * math.sqrt(1.0 / q.size(-1))
+        scores = fl.bmm(q, k.transpose(-2, -1)) if attn_mask is None else fl.baddbmm(attn_mask, q, k.transpose(-2, -1))
+        weights = scores.softmax(-1)
+        if dropout_p > 0.0:
+            weights = fl.dropout(weights, dropout_p, True)
+        output = fl.bmm(weights, v)
+    else:
+        if attn_mask is not None:
+            attn_mask = (attn_mask.unsqueeze(0) if attn_mask.size(0) == 1 and attn_mask.dim() == 3
+                         else attn_mask.view(batch, num_heads, -1, source))
+        shape = (batch, num_heads, -1, heads)
+        output = fl.scaled_dot_product_attention(q.view(shape), k.view(batch, num_heads, source, heads),
+                                                 v.view(batch, num_heads, source, heads), attn_mask, dropout_p,
+                                                 is_causal).reshape(batch * num_heads, target, heads)
+    output = fl.linear(output.transpose(0, 1).reshape(target * batch, width), out_proj_weight, out_proj_bias)
+    output = output.view(target, batch, output.size(1))
+    if not batched:
+        output = output.squeeze(1)
+    if not need_weights:
+        return output, None
+    weights = weights.view(batch, num_heads, target, source)
+    weights = weights.mean(dim=1) if average_attn_weights else weights
+    return output, weights if batched else weights.squeeze(0)

@@ -1,0 +1,417 @@
+"""Recurrent layers and their cells."""
+import math
+import warnings
+
+import flambeau as fl
+from flambeau.nn import functional as F, init
+from flambeau.nn.modules.module import Module
+from flambeau.nn.parameter import Parameter
+from flambeau.nn.utils.rnn import PackedSequence
+
+__all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "RNNCellBase"]
+
+
+# --- one step: the projected input and the state before; weights are (gates * hidden, hidden) ---
+def _tanh_step(x, state, w, b):
+    return (fl.tanh(x + F.linear(state[0], w, b)),)
+
+
+def _relu_step(x, state, w, b):
+    return (fl.relu(x + F.linear(state[0], w, b)),)
+
+
+def _lstm_step(x, state, w, b):
+    h, c = state
+    i, f, g, o = (x + F.linear(h, w, b)).chunk(4, -1)
+    c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+    return o.sigmoid() * c.tanh(), c
+
+
+def _gru_step(x, state, w, b):
+    (h,) = state
+    x_r, x_z, x_n = x.chunk(3, -1)
+    h_r, h_z, h_n = F.linear(h, w, b).chunk(3, -1)
+    r, z = (x_r + h_r).sigmoid(), (x_z + h_z).sigmoid()
+    n = (x_n + r * h_n).tanh()
+    return ((h - n) * z + n,)
+
+
+_STEPS = {"RNN_TANH": _tanh_step, "RNN_RELU": _relu_step, "LSTM": _lstm_step, "GRU": _gru_step}
+_GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "LSTM": 4, "GRU": 3}
+
+
+def _run(step, x, state, w, b, w_projection, backwards):
+    """All steps of one direction of a layer over x (length, batch, gates). The outputs and the last state."""
+    def next_state(x, state):
+        state = step(x, state, w, b)
+        return state if w_projection is None else (F.linear(state[0], w_projection), *state[1:])
+
+    outputs = []
+    steps = x.unbind(0)
+    for at in reversed(steps) if backwards else steps:
+        state = next_state(at, state)
+        outputs.append(state[0])
+    return fl.stack(outputs[::-1] if backwards else outputs), state
+
+
+def _run_packed(step, x, sizes, state, w, b, w_projection, backwards):
+    """The same over a packed sequence: at each step only the first `size` sequences are alive."""
+    steps = list(x.split(sizes))
+    outputs, ended = [], []
+    first = state
+    if not backwards:
+        for at, size in zip(steps, sizes):
+            alive = state[0].size(0)
+            if size < alive:
+                ended.append(tuple(s[size:] for s in state))
+                state = tuple(s[:size] for s in state)
+            state = step(at, state, w, b)
+            state = state if w_projection is None else (F.linear(state[0], w_projection), *state[1:])
+            outputs.append(state[0])
+        parts = [state, *reversed(ended)]
+        return fl.cat(outputs), tuple(fl.cat(s) if len(s) > 1 else s[0] for s in zip(*parts))
+    state = tuple(s[:sizes[-1]] for s in first)
+    for at, size in zip(reversed(steps), reversed(sizes)):
+        alive = state[0].size(0)
+        if size > alive:
+            state = tuple(fl.cat([s, f[alive:size]]) for s, f in zip(state, first))
+        state = step(at, state, w, b)
+        state = state if w_projection is None else (F.linear(state[0], w_projection), *state[1:])
+        outputs.append(state[0])
+    return fl.cat(outputs[::-1]), state
+
+
+class RNNBase(Module):
+    """What RNN, LSTM and GRU share: weights weight_ih_l0, weight_hh_l0, ..., _reverse for the other direction."""
+
+    __constants__ = ["mode", "input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout",
+                     "bidirectional", "proj_size"]
+
+    def __init__(self, mode, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0,
+                 bidirectional=False, proj_size=0, device=None, dtype=None):
+        super().__init__()
+        if mode not in _GATES:
+            raise ValueError("Unrecognized RNN mode: " + mode)
+        _check_arguments(mode, hidden_size, num_layers, dropout, proj_size)
+        self.mode, self.input_size, self.hidden_size, self.num_layers = mode, input_size, hidden_size, num_layers
+        self.bias, self.batch_first, self.dropout = bias, batch_first, float(dropout)
+        self.bidirectional, self.proj_size = bidirectional, proj_size
+        self._flat_weights_names, self._all_weights = [], []
+        out_size = proj_size or hidden_size
+        rows = _GATES[mode] * hidden_size
+        for layer, suffix in self._passes():
+            width = input_size if layer == 0 else out_size * (2 if bidirectional else 1)
+            shapes = {"weight_ih": (rows, width), "weight_hh": (rows, out_size)}
+            if bias:
+                shapes.update(bias_ih=(rows,), bias_hh=(rows,))
+            if proj_size:
+                shapes["weight_hr"] = (proj_size, hidden_size)
+            names = [f"{name}{suffix}" for name in shapes]
+            for name, shape in zip(names, shapes.values()):
+                setattr(self, name, Parameter(fl.empty(shape, device=device, dtype=dtype)))
+            self._flat_weights_names += names
+            self._all_weights.append(names)
+        self.reset_parameters()
+
+    def _passes(self):
+        """Each layer and direction, with the end of its weights' names."""
+        for layer in range(self.num_layers):
+            for end in ("", "_reverse") if self.bidirectional else ("",):
+                yield layer, f"_l{layer}{end}"
+
+    def reset_parameters(self):
+        """All weights uniform on +-1 / sqrt(hidden_size)."""
+        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
+        for weight in self.parameters():
+            init.uniform_(weight, -bound, bound)
+
+    @property
+    def _flat_weights(self):
+        return [getattr(self, name, None) for name in self._flat_weights_names]
+
+    @property
+    def all_weights(self):
+        return [[getattr(self, name) for name in names] for names in self._all_weights]
+
+    def flatten_parameters(self):
+        """For programs that call it: the weights need no common memory here."""
+
+    def check_input(self, input, batch_sizes):
+        if input.dtype != self.weight_ih_l0.dtype and not fl.is_autocast_enabled():
+            raise ValueError(f"RNN input dtype ({input.dtype}) does not match weight dtype "
+                             f"({self.weight_ih_l0.dtype}). Convert input: input.to({self.weight_ih_l0.dtype}), or "
+                             f"convert model: model.to({input.dtype})")
+        expected = 2 if batch_sizes is not None else 3
+        if input.dim() != expected:
+            raise RuntimeError(f"input must have {expected} dimensions, got {input.dim()}")
+        if self.input_size != input.size(-1):
+            raise RuntimeError(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got "
+                               f"{input.size(-1)}")
+
+    def check_hidden_size(self, hx, expected_hidden_size, msg="Expected hidden size {}, got {}"):
+        if tuple(hx.size()) != tuple(expected_hidden_size):
+            raise RuntimeError(msg.format(tuple(expected_hidden_size), list(hx.size())))
+
+    def _state_shapes(self, batch):
+        """Of each part of the state."""
+        layers = self.num_layers * (2 if self.bidirectional else 1)
+        shapes = [(layers, batch, self.proj_size or self.hidden_size)]
+        return shapes + [(layers, batch, self.hidden_size)] if self.mode == "LSTM" else shapes
+
+    def get_expected_hidden_size(self, input, batch_sizes):
+        batch = int(batch_sizes[0]) if batch_sizes is not None else input.size(0 if self.batch_first else 1)
+        return self._state_shapes(batch)[0]
+
+    def check_forward_args(self, input, hidden, batch_sizes):
+        self.check_input(input, batch_sizes)
+        states = hidden if isinstance(hidden, tuple) else (hidden,)
+        batch = self.get_expected_hidden_size(input, batch_sizes)[1]
+        messages = (["Expected hidden[0] size {}, got {}", "Expected hidden[1] size {}, got {}"]
+                    if self.mode == "LSTM" else ["Expected hidden size {}, got {}"])
+        for state, shape, message in zip(states, self._state_shapes(batch), messages):
+            self.check_hidden_size(state, shape, message)
+
+    def permute_hidden(self, hx, permutation):
+        if permutation is None:
+            return hx
+        if isinstance(hx, tuple):
+            return tuple(h.index_select(1, permutation) for h in hx)
+        return hx.index_select(1, permutation)
+
+    def forward(self, input, hx=None):
+        """The outputs of the last layer at every step, and the last state of every layer and direction.
+
+        input: (length, batch, input_size), (batch, length, input_size) if batch_first, or (length, input_size); or a
+        PackedSequence. The state starts at 0 unless given.
+        """
+        if isinstance(input, PackedSequence):
+            data, batch_sizes, order, back = input
+            hx = self._first_state(data, int(batch_sizes[0]), hx, order)
+            self.check_forward_args(data, hx, batch_sizes)
+            output, state = self._all_layers(data, hx, batch_sizes.tolist())
+            return PackedSequence(output, batch_sizes, order, back), self.permute_hidden(state, back)
+        if input.dim() not in (2, 3):
+            raise ValueError(f"{type(self).__name__}: Expected input to be 2D or 3D, got {input.dim()}D instead")
+        batched = input.dim() == 3
+        batch_dim = 0 if self.batch_first else 1
+        if not batched:
+            input = input.unsqueeze(batch_dim)
+        hx = self._batched_state(hx, batched)
+        hx = self._first_state(input, input.size(batch_dim), hx, None)
+        self.check_forward_args(input, hx, None)
+        output, state = self._all_layers(input.transpose(0, 1) if self.batch_first else input, hx, None)
+        output = output.transpose(0, 1) if self.batch_first else output
+        if batched:
+            return output, state
+        squeezed = tuple(s.squeeze(1) for s in state) if isinstance(state, tuple) else state.squeeze(1)
+        return output.squeeze(batch_dim), squeezed
+
+    def _batched_state(self, hx, batched):
+        """The state with a batch dimension."""
+        if hx is None:
+            return None
+        states = hx if isinstance(hx, tuple) else (hx,)
+        rank = 3 if batched else 2
+        for state in states:
+            if state.dim() != rank:
+                kind = "batched 3-D" if batched else "unbatched 2-D"
+                parts = [s.dim() for s in states]
+                got = f"({parts[0]}-D, {parts[1]}-D) tensors" if len(parts) > 1 else f"{parts[0]}-D tensor"
+                raise RuntimeError(f"For {kind} input, hx {'and cx ' if len(parts) > 1 else ''}should also be {rank}-D "
+                                   f"but got {got}")
+        if batched:
+            return hx
+        return tuple(s.unsqueeze(1) for s in hx) if isinstance(hx, tuple) else hx.unsqueeze(1)
+
+    def _first_state(self, input, batch, hx, order):
+        if hx is not None:
+            return self.permute_hidden(hx, order)
+        zeros = tuple(fl.zeros(shape, dtype=input.dtype, device=input.device) for shape in self._state_shapes(batch))
+        return zeros if self.mode == "LSTM" else zeros[0]
+
+    def _all_layers(self, x, hx, batch_sizes):
+        states = hx if isinstance(hx, tuple) else (hx,)
+        step, last = _STEPS[self.mode], []
+        directions = []
+        for number, (layer, suffix) in enumerate(self._passes()):
+            w_ih, w_hh = getattr(self, "weight_ih" + suffix), getattr(self, "weight_hh" + suffix)
+            b_ih, b_hh = (getattr(self, name + suffix) if self.bias else None for name in ("bias_ih", "bias_hh"))
+            w_hr = getattr(self, "weight_hr" + suffix) if self.proj_size else None
+            projected = F.linear(x, w_ih, b_ih)
+            state = tuple(s[number] for s in states)
+            backwards = suffix.endswith("_reverse")
+            if batch_sizes is None:
+                output, state = _run(step, projected, state, w_hh, b_hh, w_hr, backwards)
+            else:
+                output, state = _run_packed(step, projected, batch_sizes, state, w_hh, b_hh, w_hr, backwards)
+            last.append(state)
+            directions.append(output)
+            if len(directions) == (2 if self.bidirectional else 1):
+                x = directions[0] if len(directions) == 1 else fl.cat(directions, -1)
+                directions = []
+                if self.dropout and self.training and layer < self.num_layers - 1:
+                    x = F.dropout(x, self.dropout, True)
+        state = tuple(fl.stack(parts) for parts in zip(*last))
+        return x, state if isinstance(hx, tuple) else state[0]
+
+    def extra_repr(self):
+        text = f"{self.input_size}, {self.hidden_size}"
+        defaults = {"proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False, "dropout": 0,
+                    "bidirectional": False}
+        for name, default in defaults.items():
+            if getattr(self, name) != default:
+                text += f", {name}={getattr(self, name)}"
+        return text
+
+
+def _check_arguments(mode, hidden_size, num_layers, dropout, proj_size):
+    if isinstance(dropout, bool) or not isinstance(dropout, (int, float)) or not 0 <= dropout <= 1:
+        raise ValueError("dropout should be a number in range [0, 1] representing the probability of an element being "
+                         "zeroed")
+    if dropout > 0 and num_layers == 1:
+        warnings.warn("dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects "
+                      f"num_layers greater than 1, but got dropout={dropout} and num_layers={num_layers}")
+    if not isinstance(hidden_size, int):
+        raise TypeError(f"hidden_size should be of type int, got: {type(hidden_size).__name__}")
+    if hidden_size <= 0:
+        raise ValueError("hidden_size must be greater than zero")
+    if num_layers <= 0:
+        raise ValueError("num_layers must be greater than zero")
+    if proj_size < 0:
+        raise ValueError("proj_size should be a positive integer or zero to disable projections")
+    if proj_size >= hidden_size:
+        raise ValueError("proj_size has to be smaller than hidden_size")
+    if proj_size and mode != "LSTM":
+        raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+
+
+class RNN(RNNBase):
+    """h = tanh(W_ih x + b_ih + W_hh h + b_hh); nonlinearity "relu" in tanh's place."""
+
+    def __init__(self, input_size, hidden_size, num_layers=1, nonlinearity="tanh", bias=True, batch_first=False,
+                 dropout=0.0, bidirectional=False, device=None, dtype=None):
+        if nonlinearity not in ("tanh", "relu"):
+            raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
+        super().__init__("RNN_" + nonlinearity.upper(), input_size, hidden_size, num_layers, bias, batch_first,
+                         dropout, bidirectional, 0, device, dtype)
+        self.nonlinearity = nonlinearity
+
+
+class LSTM(RNNBase):
+    """Long short-term memory: c = f c + i g, h = o tanh(c), with gates i, f, g, o of input and h.
+
+    proj_size: h is a projection of o tanh(c) to this size. The state is (h, c).
+    """
+
+    def __init__(self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0,
+                 bidirectional=False, proj_size=0, device=None, dtype=None):
+        super().__init__("LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional,
+                         proj_size, device, dtype)
+
+    def get_expected_cell_size(self, input, batch_sizes):
+        return (*self.get_expected_hidden_size(input, batch_sizes)[:2], self.hidden_size)
+
+
+class GRU(RNNBase):
+    """Gated recurrent unit: h = (1 - z) n + z h, with gates r, z and the new value n = tanh(W x + r (W h))."""
+
+    def __init__(self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0,
+                 bidirectional=False, device=None, dtype=None):
+        super().__init__("GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0,
+                         device, dtype)
+
+
+class RNNCellBase(Module):
+    """One step of a recurrent layer."""
+
+    __constants__ = ["input_size", "hidden_size", "bias"]
+
+    def __init__(self, input_size, hidden_size, bias, num_chunks, device=None, dtype=None):
+        super().__init__()
+        self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
+        rows = num_chunks * hidden_size
+        self.weight_ih = Parameter(fl.empty((rows, input_size), device=device, dtype=dtype))
+        self.weight_hh = Parameter(fl.empty((rows, hidden_size), device=device, dtype=dtype))
+        for name in ("bias_ih", "bias_hh"):
+            if bias:
+                setattr(self, name, Parameter(fl.empty(rows, device=device, dtype=dtype)))
+            else:
+                self.register_parameter(name, None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
+        for weight in self.parameters():
+            init.uniform_(weight, -bound, bound)
+
+    def extra_repr(self):
+        text = f"{self.input_size}, {self.hidden_size}"
+        if self.bias is not True:
+            text += f", bias={self.bias}"
+        if getattr(self, "nonlinearity", "tanh") != "tanh":
+            text += f", nonlinearity={self.nonlinearity}"
+        return text
+
+    def _step(self, mode, input, states):
+        """The state after one step, from (batch, ...) or from single vectors."""
+        name = type(self).__name__
+        if input.dim() not in (1, 2):
+            raise ValueError(f"{name}: Expected input to be 1D or 2D, got {input.dim()}D instead")
+        for number, state in enumerate(states):
+            if state is not None and state.dim() not in (1, 2):
+                which = "hidden" if len(states) == 1 else f"hx[{number}]"
+                raise ValueError(f"{name}: Expected {which} to be 1D or 2D, got {state.dim()}D instead")
+        batched = input.dim() == 2
+        x = input if batched else input.unsqueeze(0)
+        if x.size(1) != self.input_size:
+            raise RuntimeError(f"input has inconsistent input_size: got {x.size(1)} expected {self.input_size}")
+        full = []
+        for state in states:
+            if state is None:
+                state = fl.zeros((x.size(0), self.hidden_size), dtype=x.dtype, device=x.device)
+            elif not batched:
+                state = state.unsqueeze(0)
+            if state.size(0) != x.size(0):
+                raise RuntimeError(f"Input batch size {x.size(0)} doesn't match hidden0 batch size {state.size(0)}")
+            if state.size(1) != self.hidden_size:
+                raise RuntimeError(f"hidden0 has inconsistent hidden_size: got {state.size(1)}, expected "
+                                   f"{self.hidden_size}")
+            full.append(state)
+        projected = F.linear(x, self.weight_ih, self.bias_ih)
+        new = _STEPS[mode](projected, tuple(full), self.weight_hh, self.bias_hh)
+        return new if batched else tuple(state.squeeze(0) for state in new)
+
+
+class RNNCell(RNNCellBase):
+    """One step of an RNN."""
+
+    __constants__ = ["input_size", "hidden_size", "bias", "nonlinearity"]
+
+    def __init__(self, input_size, hidden_size, bias=True, nonlinearity="tanh", device=None, dtype=None):
+        super().__init__(input_size, hidden_size, bias, 1, device, dtype)
+        self.nonlinearity = nonlinearity
+
+    def forward(self, input, hx=None):
+        if self.nonlinearity not in ("tanh", "relu"):
+            raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
+        return self._step("RNN_" + self.nonlinearity.upper(), input, (hx,))[0]
+
+
+class LSTMCell(RNNCellBase):
+    """One step of an LSTM. The state is (h, c)."""
+
+    def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None):
+        super().__init__(input_size, hidden_size, bias, 4, device, dtype)
+
+    def forward(self, input, hx=None):
+        return self._step("LSTM", input, (None, None) if hx is None else tuple(hx))
+
+
+class GRUCell(RNNCellBase):
+    """One step of a GRU."""
+
+    def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None):
+        super().__init__(input_size, hidden_size, bias, 3, device, dtype)
+
+    def forward(self, input, hx=None):
+        return self._step("GRU", input, (hx,))[0]

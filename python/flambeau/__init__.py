@@ -29,7 +29,8 @@ _MODULES = (
     "amp", "autograd", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "export", "fft", "func",
     "futures", "fx", "hub", "jit", "library", "linalg", "masked", "mps", "multiprocessing", "nn", "onnx", "optim",
     "overrides", "package", "profiler", "quantization", "random", "return_types", "serialization", "signal", "sparse",
-    "special", "storage", "testing", "torch_version", "types", "utils", "xpu", "_dynamo", "_inductor", "_utils",
+    "special", "storage", "testing", "torch_version", "types", "utils", "xpu", "_custom_ops", "_dynamo", "_inductor",
+    "_ops", "_utils",
 )
 # Names that live in one of them.
 _HOMES = {
@@ -39,7 +40,9 @@ _HOMES = {
     "amp": ("autocast", "GradScaler", "is_autocast_enabled", "get_autocast_dtype", "is_autocast_cpu_enabled",
             "get_autocast_cpu_dtype", "get_autocast_gpu_dtype", "set_autocast_enabled", "set_autocast_dtype",
             "is_autocast_cache_enabled", "set_autocast_cache_enabled", "clear_autocast_cache",
-            "autocast_increment_nesting", "autocast_decrement_nesting"),
+            "autocast_increment_nesting", "autocast_decrement_nesting", "set_autocast_cpu_enabled",
+            "set_autocast_cpu_dtype", "set_autocast_gpu_dtype"),
+    "_ops": ("ops",),
     "func": ("vmap",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}

@@ -8,7 +8,7 @@ import importlib as _importlib
 from . import _C
 
 from . import overrides
-from . import _aliases, _tensor
+from . import _aliases, _dispatch_keys, _tensor
 
 globals().update({_name: _value for _name, _value in vars(_C).items() if not _name.startswith("__")})
 
@@ -26,7 +26,7 @@ from . import autograd, version
 
 # Imported when they are first asked for.
 _MODULES = (
-    "amp", "autograd", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "export", "fft", "func",
+    "amp", "ao", "autograd", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "export", "fft", "func",
     "futures", "fx", "hub", "jit", "library", "linalg", "masked", "mps", "multiprocessing", "nn", "onnx", "optim",
     "overrides", "package", "profiler", "quantization", "random", "return_types", "serialization", "signal", "sparse",
     "special", "storage", "testing", "torch_version", "types", "utils", "xpu", "_custom_ops", "_dynamo", "_inductor",

@@ -13,7 +13,8 @@ _SCHEMAS = {
     "deform_conv2d": "(Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, int stride_h, int stride_w, "
                      "int pad_h, int pad_w, int dilation_h, int dilation_w, int groups, int offset_groups, bool use_mask) "
                      "-> Tensor",
-    "_cuda_version": "() -> int",
+    "_cuda_version": "() -> int", "qnms": "(...) -> Tensor", "qroi_align": "(...) -> Tensor",
+    "box_iou_rotated": "(Tensor boxes1, Tensor boxes2) -> Tensor",
     **{f"_{name}_backward": "(...) -> Tensor" for name in (
         "roi_align", "roi_pool", "ps_roi_align", "ps_roi_pool", "deform_conv2d")},
 }

@@ -1,4 +1,7 @@
 """Node: no graph in Python has one."""
+from typing import Any, Callable
+
+Target, Argument = Callable | str, Any
 
 
 class Node:

@@ -1,9 +1,9 @@
 """Tools around training: data, checkpoints, nested structures."""
 import importlib
 
-_SUBMODULES = {"_device", "_python_dispatch", "_pytree", "backcompat", "bottleneck", "checkpoint", "collect_env",
-               "cpp_extension", "data", "deterministic", "dlpack", "hooks", "model_zoo", "rnn", "serialization",
-               "tensorboard", "weak"}
+_SUBMODULES = {"_device", "_python_dispatch", "_pytree", "backcompat", "checkpoint", "collect_env",
+               "cpp_extension", "data", "deterministic", "dlpack", "hooks", "model_zoo",
+               "weak"}
 
 
 def __getattr__(name):

@@ -1,0 +1,4 @@
+"""Quantization, where PyTorch has it."""
+from . import quantization
+
+__all__ = ["quantization"]

@@ -1,0 +1,9 @@
+"""Decorators of functions that would write nodes of ONNX graphs."""
+
+
+def parse_args(*arg_descriptors):
+    return lambda fn: fn
+
+
+def quantized_args(*arg_q_descriptors, **options):
+    return lambda fn: fn

@@ -1,0 +1,1 @@
+"""Functions of this version of ONNX: there are none."""

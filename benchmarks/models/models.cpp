@@ -41,13 +41,18 @@ void gpt_small_train(const std::string& name) {
   measure<bench::Gpt, optim::AdamW>(name, optim::AdamWOptions{.lr = 3e-4}, batch);
 }
 
-void resnet18_train(const std::string& name) {
-  const Tensors batch{randn({4, 3, 224, 224}), randint(0, 1000, {4})};
+void resnet18_train(const std::string& name, MemoryFormat format) {
+  const Tensors batch{contiguous(randn({4, 3, 224, 224}), format), randint(0, 1000, {4})};
   measure<bench::ResNet18, optim::SGD>(name, optim::SGDOptions{.lr = 0.01, .momentum = 0.9}, batch);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  return bench::run(argc, argv, {{"gpt_small_train", gpt_small_train}, {"resnet18_train", resnet18_train}});
+  return bench::run(
+      argc, argv,
+      {{"gpt_small_train", gpt_small_train},
+       {"resnet18_train", [](const std::string& n) { resnet18_train(n, MemoryFormat::Contiguous); }},
+       {"resnet18_train_channels_last",
+        [](const std::string& n) { resnet18_train(n, MemoryFormat::ChannelsLast); }}});
 }

@@ -8,6 +8,7 @@
 #include "flambeau/graph/pass/simplify_symbols.h"
 #include "flambeau/graph/pipeline.h"
 #include "flambeau/loop/program.h"
+#include "flambeau/runtime/library_calls.h"
 
 namespace fl {
 namespace {
@@ -96,7 +97,7 @@ GraphRunner compile_graph(const graph::Graph& original, runtime::KernelRunner ke
   graph::decompose(g);
   graph::run_passes(g, graph::simplification_passes(), name);
   if (g.shape_env) graph::simplify_symbols(g);
-  Program program = loop::lower(g, {.name = name});
+  Program program = loop::lower(g, {.name = name, .takes_channels_last = &runtime::takes_channels_last});
   auto prepared = std::make_shared<Prepared>();
   std::vector<int> tensor_number;  // by input
   int tensors = 0;

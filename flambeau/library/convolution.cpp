@@ -249,6 +249,12 @@ std::array<int64_t, 3> ConvolutionDesc::output() const {
   return out;
 }
 
+bool ConvolutionDesc::keeps_layout() const {
+  bool plain = groups == 1;
+  for (int i = 0; i < spatial; ++i) plain = plain && kernel[i] == 1 && stride[i] == 1;
+  return plain;
+}
+
 ConvolutionDesc::Strides ConvolutionDesc::strides(Layout layout, int64_t second, int spatial,
                                                   const std::array<int64_t, 3>& sizes) {
   Strides s{};

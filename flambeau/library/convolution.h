@@ -48,6 +48,9 @@ struct ConvolutionDesc {
   std::array<int64_t, 3> output() const;
 
   enum class Layout : uint8_t { Contiguous, ChannelsLast };
+  /// True for 1 x 1 without strides and groups: a matrix product in either layout, computed in the one that
+  /// the images have. Any other convolution works in a layout that does not depend on the images'.
+  bool keeps_layout() const;
   static Strides strides(Layout layout, int64_t second, int spatial, const std::array<int64_t, 3>& sizes);
   /// Sets all three operands' strides.
   void set_layout(Layout images, Layout weight);

@@ -14,12 +14,9 @@ namespace {
 using dnnl::memory;
 enum Pointer { kInput, kWeight, kBias, kOutput };
 
-/// The layout of the images that the kernel itself works in.
-enum class Inner {
-  Given,       // the caller's
-  Contiguous,  // reordered to and from it
-  Blocked,     // the library's choice, reordered to and from it
-};
+/// The layout of the images that the kernel itself works in; where the caller's differs, reorders stand
+/// around it.
+enum class Inner { ChannelsLast, Contiguous, Blocked /* the library's choice */ };
 
 memory::dims sizes_of(std::initializer_list<int64_t> leading, const std::array<int64_t, 3>& space,
                       int spatial) {
@@ -64,10 +61,12 @@ Descs wanted_descs(const ConvolutionDesc& d, const Descs& given, Inner inner) {
   if (inner == Inner::Blocked) {
     wanted.input = with_any_format(given.input);
     wanted.output = with_any_format(given.output);
-  } else if (inner == Inner::Contiguous) {
-    ConvolutionDesc contiguous = d;
-    contiguous.set_layout(ConvolutionDesc::Layout::Contiguous, ConvolutionDesc::Layout::Contiguous);
-    const Descs descs = given_descs(contiguous);
+  } else {
+    const auto layout = inner == Inner::ChannelsLast ? ConvolutionDesc::Layout::ChannelsLast
+                                                     : ConvolutionDesc::Layout::Contiguous;
+    ConvolutionDesc moved = d;
+    moved.set_layout(layout, layout);
+    const Descs descs = given_descs(moved);
     wanted.input = descs.input;
     wanted.output = descs.output;
   }
@@ -118,10 +117,24 @@ dnnl::primitive_desc_base kernel_of(const ConvolutionDesc& d, const Descs& w, fl
                                                             forward, attributes, true);
 }
 
+/// An image or weight without groups, dense with its channels first or last.
+bool is_plain(const memory::desc& desc, bool channels_last) {
+  const memory::dims sizes = desc.get_dims();
+  if (sizes.size() > 5) return false;
+  std::array<int64_t, 3> space{1, 1, 1};
+  std::copy(sizes.begin() + 2, sizes.end(), space.begin());
+  const auto layout =
+      channels_last ? ConvolutionDesc::Layout::ChannelsLast : ConvolutionDesc::Layout::Contiguous;
+  const auto strides = ConvolutionDesc::strides(layout, sizes[1], static_cast<int>(sizes.size()) - 2, space);
+  return desc ==
+         memory::desc(sizes, desc.get_data_type(),
+                      memory::dims(strides.begin(), strides.begin() + static_cast<int>(sizes.size())));
+}
+
 /// Adds reorders between the caller's layouts and the kernel's.
 class Steps {
  public:
-  explicit Steps(Recipe& recipe) : recipe_(recipe) {}
+  Steps(Recipe& recipe, int64_t element_bytes) : recipe_(recipe), element_bytes_(element_bytes) {}
 
   /// The buffer where the kernel finds the operand.
   int read(int pointer, const memory::desc& given, const memory::desc& taken) {
@@ -141,6 +154,16 @@ class Steps {
  private:
   void add_reorder(const memory::desc& from, int from_buffer, const memory::desc& to, int to_buffer,
                    float beta) {
+    const bool to_last = is_plain(from, false) && is_plain(to, true);
+    const bool from_last = is_plain(from, true) && is_plain(to, false);
+    if (beta == 0 && (to_last || from_last)) {
+      const memory::dims sizes = from.get_dims();
+      const int64_t channels = sizes[1], bytes = element_bytes_;
+      int64_t space = 1;
+      for (size_t d = 2; d < sizes.size(); ++d) space *= sizes[d];
+      return recipe_.add_transpose(from_buffer, to_buffer, sizes[0], to_last ? channels : space,
+                                   to_last ? space : channels, bytes);
+    }
     const dnnl::engine engine = library_engine();
     dnnl::primitive_attr attributes = user_scratch();
     if (beta != 0) {
@@ -152,18 +175,19 @@ class Steps {
     recipe_.add_step(reorder.get(), {{DNNL_ARG_FROM, from_buffer}, {DNNL_ARG_TO, to_buffer}});
   }
   Recipe& recipe_;
+  int64_t element_bytes_;
 };
 
 std::unique_ptr<Recipe> assemble(const ConvolutionDesc& d, int threads, const Descs& given, Inner inner) {
   const bool forward = d.pass == ConvolutionPass::Forward;
   const Descs wanted = wanted_descs(d, given, inner);
   // The kernel adds onto the result itself only where it writes to the caller's memory.
-  const bool adds_itself = forward && inner == Inner::Given;
+  const bool adds_itself = forward && inner != Inner::Blocked && wanted.output == given.output;
   const dnnl::primitive_desc_base kernel = kernel_of(d, wanted, adds_itself ? d.beta : 0);
   if (!kernel || is_reference(kernel)) return nullptr;
 
   auto recipe = std::make_unique<Recipe>(4, threads);
-  Steps steps(*recipe);
+  Steps steps(*recipe, scalar_bytes(d.dtype));
   const auto taken = [&](int argument) { return kernel.query_md(dnnl::query::exec_arg_md, argument); };
   const bool direct = d.beta == 0 || adds_itself;
   if (forward) {
@@ -204,25 +228,16 @@ std::unique_ptr<Recipe> assemble(const ConvolutionDesc& d, int threads, const De
   return recipe;
 }
 
-/// Layouts to try, the fastest first, by measurements with benchmarks/library: on contiguous images the
-/// library has only its way by gemm, which is the fastest for kernels of size 1 and for gradients of few
-/// channels (where the direct kernels leave most of a vector empty); elsewhere two reorders cost less than
-/// it.
+/// Layouts to try, the fastest first, by measurements with benchmarks/library. Gradients by an input of few
+/// channels have direct kernels that leave most of a vector empty.
 std::array<Inner, 3> preferred_layouts(const ConvolutionDesc& d) {
-  const bool input_last = d.input_strides[1] == 1, output_last = d.output_strides[1] == 1;
-  int64_t taps = 1, steps = 1;
-  for (int i = 0; i < d.spatial; ++i) {
-    taps *= d.kernel[i];
-    steps *= d.stride[i];
-  }
+  int64_t taps = 1;
+  for (int i = 0; i < d.spatial; ++i) taps *= d.kernel[i];
   const bool few_channels = d.groups == 1 && d.in_channels < 16 && taps > 1;
-  if (d.pass == ConvolutionPass::BackwardData && few_channels)
-    return {Inner::Contiguous, Inner::Given, Inner::Blocked};
-  if (input_last != output_last) return {Inner::Blocked, Inner::Contiguous, Inner::Given};
-  const bool strided_weights = d.pass == ConvolutionPass::BackwardWeights && steps > 1;
-  if (input_last || (taps == 1 && d.groups == 1 && !strided_weights))
-    return {Inner::Given, Inner::Blocked, Inner::Contiguous};
-  return {Inner::Blocked, Inner::Given, Inner::Contiguous};
+  const bool data_of_few = d.pass == ConvolutionPass::BackwardData && few_channels;
+  const bool contiguous = d.keeps_layout() && d.input_strides[1] != 1 && d.output_strides[1] != 1;
+  if (data_of_few || contiguous) return {Inner::Contiguous, Inner::ChannelsLast, Inner::Blocked};
+  return {Inner::ChannelsLast, Inner::Blocked, Inner::Contiguous};
 }
 
 }  // namespace

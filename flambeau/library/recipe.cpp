@@ -4,6 +4,7 @@
 
 #include "flambeau/base/error.h"
 #include "flambeau/library/library.h"
+#include "flambeau/library/transpose.h"
 
 #if FLAMBEAU_ONEDNN
 #include <oneapi/dnnl/dnnl.hpp>
@@ -61,7 +62,8 @@ Recipe::Recipe(int pointers, int threads) : pointers_(pointers), threads_(thread
 
 Recipe::~Recipe() {
   for (std::atomic<Context*>& slot : contexts_) delete slot.load();
-  for (const Step& step : steps_) dnnl_primitive_destroy(step.primitive);
+  for (const Step& step : steps_)
+    if (step.primitive) dnnl_primitive_destroy(step.primitive);
 }
 
 int Recipe::add_scratch(const dnnl_memory_desc* desc) {
@@ -73,7 +75,7 @@ int Recipe::add_scratch(const dnnl_memory_desc* desc) {
 void Recipe::add_step(const dnnl_primitive_desc* desc, std::initializer_list<Argument> arguments) {
   dnnl_primitive_t primitive = nullptr;
   check(dnnl_primitive_create(&primitive, desc), "compile a kernel");
-  steps_.push_back({primitive, {}});
+  steps_.push_back({primitive, {}, {}});
   // The primitive's own copy of the descriptor lives as long as the primitive.
   const_dnnl_primitive_desc_t own = nullptr;
   check(dnnl_primitive_get_primitive_desc(primitive, &own), "read a kernel's descriptor");
@@ -91,6 +93,18 @@ void Recipe::add_step(const dnnl_primitive_desc* desc, std::initializer_list<Arg
   // Steps run one after the other, so one place behind the buffers serves all of them.
   steps_.back().arguments.push_back({{DNNL_ARG_SCRATCHPAD, -1}, scratchpad});
   scratchpad_bytes_ = std::max(scratchpad_bytes_, aligned(bytes));
+}
+
+void Recipe::add_transpose(int from, int to, int64_t batch, int64_t rows, int64_t columns,
+                           int64_t element_bytes) {
+  steps_.push_back({nullptr, {}, {from, to, batch, rows, columns, element_bytes}});
+  implementation_ += (implementation_.empty() ? "" : " + ") + std::string("transpose");
+}
+
+// Scratch buffers lie one after the other, a primitive's own scratchpad (-1) behind them.
+void* Recipe::place(int buffer, std::span<void* const> pointers, char* base) const {
+  if (buffer < 0) return base + buffers_bytes_;
+  return buffer < pointers_ ? pointers[buffer] : base + scratch_offsets_[buffer - pointers_];
 }
 
 Recipe::Context* Recipe::take_context() const {
@@ -127,13 +141,16 @@ void Recipe::run(std::span<void* const> pointers, void* scratch) const {
   char* base = static_cast<char*>(scratch);
   const dnnl_exec_arg_t* next = context->arguments.data();
   for (const Step& step : steps_) {
-    for (size_t i = 0; i < step.arguments.size(); ++i) {
-      const int buffer = step.arguments[i].argument.buffer;
-      void* place = buffer < 0           ? base + buffers_bytes_
-                    : buffer < pointers_ ? pointers[buffer]
-                                         : base + scratch_offsets_[buffer - pointers_];
-      check(dnnl_memory_set_data_handle(next[i].memory, place), "bind a buffer");
+    if (!step.primitive) {
+      const Transposition& t = step.transposition;
+      transpose(place(t.from, pointers, base), place(t.to, pointers, base), t.batch, t.rows, t.columns,
+                t.element_bytes);
+      continue;
     }
+    for (size_t i = 0; i < step.arguments.size(); ++i)
+      check(dnnl_memory_set_data_handle(next[i].memory,
+                                        place(step.arguments[i].argument.buffer, pointers, base)),
+            "bind a buffer");
     const int count = static_cast<int>(step.arguments.size());
     check(dnnl_primitive_execute(step.primitive, context->stream, count, next), "run a kernel");
     next += count;

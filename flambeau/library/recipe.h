@@ -1,4 +1,5 @@
-// A short list of oneDNN primitives over numbered buffers, ready to run: what every plan holds.
+// A short list of steps, most of them oneDNN primitives, over numbered buffers, ready to run: what every plan
+// holds.
 #pragma once
 #include <array>
 #include <atomic>
@@ -51,6 +52,9 @@ class Recipe {
   /// Adds a primitive; made with user scratchpads. Compiles it: call inside the ThreadScope of `threads`.
   void add_step(const dnnl_primitive_desc* desc, std::initializer_list<Argument> arguments);
 
+  /// Adds a transposition of `batch` matrices; see transpose.h.
+  void add_transpose(int from, int to, int64_t batch, int64_t rows, int64_t columns, int64_t element_bytes);
+
   /// Bytes that run() needs at `scratch`, aligned to 64.
   int64_t scratch_bytes() const { return buffers_bytes_ + scratchpad_bytes_; }
   /// Runs the steps in order. Safe to call from several threads at once.
@@ -63,13 +67,19 @@ class Recipe {
     Argument argument;
     const dnnl_memory_desc* desc;  // belongs to the primitive
   };
+  struct Transposition {
+    int from, to;
+    int64_t batch, rows, columns, element_bytes;
+  };
   struct Step {
-    dnnl_primitive* primitive;
+    dnnl_primitive* primitive;  // null: the transposition
     std::vector<BoundArgument> arguments;
+    Transposition transposition{};
   };
   struct Context;  // memory objects and a stream: one call at a time
   static constexpr int kKeptContexts = 8;
 
+  void* place(int buffer, std::span<void* const> pointers, char* base) const;
   Context* take_context() const;
   void give_context(Context* context) const;
 

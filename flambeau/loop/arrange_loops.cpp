@@ -124,6 +124,13 @@ int contiguous_accesses(const Kernel& k, const Expr& variable, bool inside_only)
   return n;
 }
 
+int contiguous_along_inner(const Kernel& k) {
+  int most = 0;
+  for (const Stage& s : k.stages)
+    if (!s.inner.empty()) most = std::max(most, contiguous_accesses(k, s.inner.back().variable, true));
+  return most;
+}
+
 // Stores of different lanes must not meet: the lane's variable has to move the address by itself.
 bool lanes_are_apart(Kernel& k, const Expr& variable) {
   for (const Stage& s : k.stages)
@@ -147,25 +154,30 @@ void arrange_loops(Kernel& k, bool columns, const Hint& hint) {
   const bool reduces =
       std::any_of(k.stages.begin(), k.stages.end(), [](const Stage& s) { return !s.inner.empty(); });
   sort_loops(k, k.outer, hint, [](const MemoryIndex& m) { return m.store ? 1000 : 1; });
-  if (reduces && columns) {
-    // The outer variable with the most contiguous accesses carries the lanes.
+  bool along_outer = columns;
+  if (reduces) {
+    // The outer variable with the most contiguous accesses carries the lanes; of a reduction by rows only
+    // where its memory has been laid out along the outputs.
     auto best = k.outer.end();
-    int most = 0;
+    int most = columns ? 0 : contiguous_along_inner(k);
     for (auto it = k.outer.begin(); it != k.outer.end(); ++it)
-      if (const int n = contiguous_accesses(k, it->variable, true); n >= std::max(most, 1)) {
+      if (const int n = contiguous_accesses(k, it->variable, true);
+          n > most || (columns && n == most && n > 0)) {
         most = n;
         best = it;
       }
+    along_outer = columns || best != k.outer.end();
     if (best != k.outer.end()) std::rotate(best, best + 1, k.outer.end());
   }
   join_loops(k, k.outer);
   if (has_scan(k)) {
     k.vector = VectorAxis::None;
-  } else if (reduces && !columns) {
-    k.vector = VectorAxis::Inner;
   } else {
-    k.vector = !k.outer.empty() && lanes_are_apart(k, k.outer.back().variable) ? VectorAxis::Outer
-                                                                               : VectorAxis::None;
+    const bool apart = !k.outer.empty() && lanes_are_apart(k, k.outer.back().variable);
+    if (reduces && !columns)
+      k.vector = along_outer && apart ? VectorAxis::OuterTree : VectorAxis::Inner;
+    else
+      k.vector = apart ? VectorAxis::Outer : VectorAxis::None;
   }
   verify(k);
 }

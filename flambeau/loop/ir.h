@@ -106,6 +106,9 @@ enum class VectorAxis : uint8_t {
   None,
   Outer,  ///< the last outer loop
   Inner,  ///< the last inner loop of every stage that has one
+  /// The last outer loop, where points combine in the order of Inner: for reductions whose memory runs along
+  /// the outputs, but whose order of points is that of another layout.
+  OuterTree,
 };
 
 struct Kernel {
@@ -126,7 +129,7 @@ void verify(const Kernel& k);
 /// Reads what str() prints, and verifies it.
 Kernel parse_kernel(std::string_view text);
 
-/// Order of a reduction, the same wherever it runs: with VectorAxis::Inner a loop of n points is cut into
+/// Order of a reduction, the same wherever it runs: with Inner and OuterTree a loop of n points is cut into
 /// kReduceLanes interleaved partial results (point p belongs to p % kReduceLanes), which are combined as a
 /// balanced tree (halves: lane l with lane l + lanes/2). Otherwise points combine one after the other.
 inline constexpr int kReduceLanes = 64;

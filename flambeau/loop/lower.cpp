@@ -27,7 +27,10 @@ Expr element_count(const std::vector<Expr>& sizes, const std::vector<Expr>& stri
 class Assembler {
  public:
   Assembler(const graph::Graph& g, const LowerOptions& options)
-      : g_(g), options_(options), nodes_(make_nodes(g, options.fuse)) {}
+      : g_(g),
+        options_(options),
+        nodes_(make_nodes(
+            g, {.inline_values = options.fuse, .takes_channels_last = options.takes_channels_last})) {}
 
   Program run() {
     program_.name = options_.name;

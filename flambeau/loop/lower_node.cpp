@@ -245,7 +245,7 @@ CanonicalReduction canonical_reduction(const graph::Graph& g, const graph::Node&
     if (!dims.empty())
       if (auto s = stride(a, dims.back()); s && s->is_const(1)) ++along_inner;
   }
-  out.columns = along_outer > 0 && along_outer >= along_inner;
+  out.columns = l.window || (along_outer > 0 && along_outer >= along_inner);
   for (const Dim& d : dims) out.logs.push_back(d.log);
   for (const Expr& s : l.sizes) out.output_log += ceil_log2(hint(s));
   out.lowered = l;

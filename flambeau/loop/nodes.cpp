@@ -4,6 +4,7 @@
 #include <set>
 
 #include "flambeau/loop/body.h"
+#include "flambeau/loop/layout.h"
 #include "flambeau/loop/lower_node.h"
 
 namespace fl::loop {
@@ -81,7 +82,7 @@ Expr numel(const std::vector<Expr>& sizes) {
 
 class NodeMaker {
  public:
-  NodeMaker(const graph::Graph& g, bool inline_values) : g_(g), inline_(inline_values) { out_.graph = &g; }
+  NodeMaker(const graph::Graph& g, const NodeOptions& options) : g_(g), options_(options) { out_.graph = &g; }
 
   NodeGraph run() {
     for (int32_t id : g_.inputs())
@@ -89,6 +90,7 @@ class NodeMaker {
     for (const graph::Node& n : g_.calls()) lower_call(n);
     count_uses();
     for (const graph::Node& n : g_.calls()) place(n);
+    if (options_.takes_channels_last) lay_out_images(out_, library_, options_.takes_channels_last);
     for (const graph::Node& n : g_.calls()) add_node(n);
     for (LoopNode& n : out_.nodes) summarize(n);
     link();
@@ -147,7 +149,7 @@ class NodeMaker {
   }
 
   bool computed_in_place(const graph::Node& n, const Lowered& l) {
-    if (!inline_ || l.kind != Lowered::Kind::Pointwise || n.outs.size() != 1) return false;
+    if (!options_.inline_values || l.kind != Lowered::Kind::Pointwise || n.outs.size() != 1) return false;
     const GraphRef r = n.ref();
     if (memory_.contains({r.node, r.index})) return false;
     CostOps cost(g_, n);
@@ -260,7 +262,7 @@ class NodeMaker {
   }
 
   const graph::Graph& g_;
-  bool inline_;
+  NodeOptions options_;
   NodeGraph out_;
   std::set<int32_t> library_;
   std::set<std::pair<int32_t, int32_t>> memory_;
@@ -333,8 +335,9 @@ void NodeMaker::summarize(LoopNode& n) {
 Expr loop_variable(char letter, int number) { return Expr::symbol(fmt::format("{}{}", letter, number)); }
 
 const TensorSpec& NodeGraph::spec(GraphRef r) const {
-  auto it = pieces.find(r);
-  return it == pieces.end() ? graph->spec(r) : it->second;
+  if (auto it = pieces.find(r); it != pieces.end()) return it->second;
+  if (auto it = laid_out.find(r); it != laid_out.end()) return it->second;
+  return graph->spec(r);
 }
 
 Expr NodeGraph::flat_index(GraphRef r, std::span<const Expr> index) const {
@@ -351,6 +354,8 @@ int64_t NodeGraph::hint(const Expr& e) const {
   return sym::evaluate(e, [](const Expr&) { return int64_t{64}; });
 }
 
-NodeGraph make_nodes(const graph::Graph& g, bool inline_values) { return NodeMaker(g, inline_values).run(); }
+NodeGraph make_nodes(const graph::Graph& g, const NodeOptions& options) {
+  return NodeMaker(g, options).run();
+}
 
 }  // namespace fl::loop

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "flambeau/graph/graph.h"
-#include "flambeau/loop/ir.h"
+#include "flambeau/loop/program.h"
 #include "flambeau/op/op_def.h"
 
 namespace fl::loop {
@@ -67,7 +67,9 @@ struct NodeGraph {
   std::unordered_map<GraphRef, TensorSpec, RefHash>
       pieces;  ///< specs of partial results, which the graph does not have
   std::unordered_map<GraphRef, bool, RefHash> is_output;
+  std::unordered_map<GraphRef, TensorSpec, RefHash> laid_out;  ///< values with other strides than the graph's
 
+  /// Dtype, sizes and the strides that the value has in memory.
   const TensorSpec& spec(GraphRef r) const;
   /// Element number of an index in a value that has memory.
   Expr flat_index(GraphRef r, std::span<const Expr> index) const;
@@ -75,7 +77,11 @@ struct NodeGraph {
   int64_t hint(const Expr& e) const;
 };
 
+struct NodeOptions {
+  bool inline_values = true;  ///< cheap values are computed where they are read
+  LayoutRule takes_channels_last = nullptr;
+};
 /// Decides what is computed in place and what gets memory, and makes the loop nodes.
-NodeGraph make_nodes(const graph::Graph& g, bool inline_values);
+NodeGraph make_nodes(const graph::Graph& g, const NodeOptions& options);
 
 }  // namespace fl::loop

@@ -51,7 +51,8 @@ bool is_injective(const Kernel& k, const Stage& stage, const Expr& index) {
 }  // namespace
 
 bool is_sequential(const Kernel& k, const Stage& stage) {
-  if (stage.inner.empty() || k.vector != VectorAxis::Inner || !stage.scans.empty()) return true;
+  const bool cut = k.vector == VectorAxis::Inner || k.vector == VectorAxis::OuterTree;
+  if (stage.inner.empty() || !cut || !stage.scans.empty()) return true;
   for (const Store& store : stage.stores) {
     if (!has_distinct_lanes(stage, store.index)) return true;
     if (is_loaded(k, stage, store.buffer, &store.index)) return true;

@@ -4,8 +4,8 @@
 
 namespace fl::loop {
 
-/// Whether the points of the stage run strictly one after the other: it scans, its loop is not the kernel's
-/// vector axis, or a point may see or overwrite what another point of it stored.
+/// Whether the points of the stage run strictly one after the other: it scans, its loop is not cut
+/// into partial results, or a point may see or overwrite what another point of it stored.
 bool is_sequential(const Kernel& k, const Stage& stage);
 
 /// Whether iterations of the outer loops may store to the same element, so that they must run in order.

@@ -81,12 +81,14 @@ struct Program {
   std::string str() const;
 };
 
+/// Whether the routine of a convolution computes the same bits for images of any layout, and is quickest with
+/// channels last: what the images may be laid out for. None: all values have the graph's strides.
+using LayoutRule = bool (*)(const graph::Graph& g, const graph::Node& call);
+
 struct LowerOptions {
   bool fuse = true;  ///< false: one kernel for each operator
   std::string name = "program";
-  /// Strides that an output must have; undefined entries are free to be chosen by the compiler. Empty: as
-  /// inferred.
-  bool keep_output_strides = true;
+  LayoutRule takes_channels_last = nullptr;
 };
 
 /// Lowers a functional graph of primitives (see graph/pass decompose, aot functionalise). Tensor inputs in

@@ -19,7 +19,7 @@ namespace fl::loop {
 namespace {
 
 constexpr std::string_view kModeNames[] = {"set", "add", "mul", "min", "max"};
-constexpr std::string_view kVectorNames[] = {"none", "outer", "inner"};
+constexpr std::string_view kVectorNames[] = {"none", "outer", "inner", "outer_tree"};
 
 std::string number_text(double v) { return fmt::format("{}", v); }
 
@@ -301,12 +301,12 @@ class Parser {
       }
     }
     need("vector");
-    for (int v = 0; v < 3; ++v)
+    for (size_t v = 0; v < std::size(kVectorNames); ++v)
       if (take(kVectorNames[v])) {
         k_.vector = static_cast<VectorAxis>(v);
         return;
       }
-    fail("none, outer or inner");
+    fail("none, outer, inner or outer_tree");
   }
   std::pair<int32_t, Expr> access() {
     const size_t begin = (at_end(), at_);

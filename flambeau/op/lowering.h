@@ -39,6 +39,8 @@ struct Lowered {
       sizes;  ///< of the outputs (all equal). Scatter: of the updates. Scan: with the scanned dimension.
   std::vector<Expr> reduce_sizes;
   ReduceOp reduce = ReduceOp::Sum;
+  /// Reduction over a window whose sizes are the call's numbers: its points combine one after the other.
+  bool window = false;
   int scan_dim = -1;
 
   /// Pointwise: a value for each output. Reduction and Scan: the operands at a point (i: output index, r:

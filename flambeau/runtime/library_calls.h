@@ -3,6 +3,7 @@
 #include <functional>
 #include <vector>
 
+#include "flambeau/graph/graph.h"
 #include "flambeau/op/op_def.h"
 
 namespace fl::runtime {
@@ -23,6 +24,9 @@ using PreparedCall = std::function<void(void* const* operands, void* const* resu
 PreparedCall prepare_library_call(const OpInfo& op, const std::vector<Value>& args,
                                   const std::vector<OperandLayout>& operands,
                                   const std::vector<OperandLayout>& results);
+
+/// For loop::lower: whether a convolution's images may be laid out with channels last.
+bool takes_channels_last(const graph::Graph& g, const graph::Node& call);
 
 /// Data-dependent operators, eager only: positions of nonzero elements, int64 [count, dim].
 Tensor nonzero_positions(const Tensor& t);

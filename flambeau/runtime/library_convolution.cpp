@@ -190,6 +190,32 @@ PreparedCall direct_call(const CallArguments& call, const Roles& roles, const Co
 
 }  // namespace
 
+bool takes_channels_last(const graph::Graph& g, const graph::Node& call) {
+  if (!library::available()) return false;
+  const std::vector<Argument>& names = call.op->schema.args;
+  std::optional<TensorSpec> weight;
+  if (call.op->library == LibraryCall::ConvolutionWeight) weight = call.outs[0];
+  std::vector<int64_t> stride;
+  ConvolutionDesc d;
+  for (size_t k = 0; k < call.args.size(); ++k) {
+    if (names[k].name == "weight" && !weight) weight = g.spec(call.args[k].graph_ref());
+    if (names[k].name == "groups")
+      d.groups = call.args[k].sym_int().is_symbolic() ? 0 : call.args[k].sym_int().expect_int();
+    if (names[k].name != "stride") continue;
+    for (SymInt s : call.args[k].ints()) stride.push_back(s.is_symbolic() ? 0 : s.expect_int());
+  }
+  const DType dtype = weight->dtype;
+  if (dtype != DType::Float32 && dtype != DType::BFloat16 && dtype != DType::Float16) return false;
+  d.spatial = weight->dim() - 2;
+  for (int i = 0; i < d.spatial; ++i) {
+    const SymInt size = weight->sizes[2 + i];
+    if (size.is_symbolic() || stride.empty()) return false;
+    d.kernel[i] = size.expect_int();
+    d.stride[i] = stride.size() == 1 ? stride[0] : stride[i];
+  }
+  return !d.keeps_layout();
+}
+
 PreparedCall prepare_convolution(const CallArguments& call) {
   FL_CHECK(call.results.size() == 1, NotImplementedError, "{}: convolutions have one result, got {}",
            call.op.name(), call.results.size());

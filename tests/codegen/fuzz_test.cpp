@@ -24,13 +24,14 @@ class Fuzzer {
 
   std::string run() {
     rank_ = static_cast<int>(below(3)) + 1;
-    const VectorAxis axis = pick({VectorAxis::Outer, VectorAxis::Outer, VectorAxis::Inner, VectorAxis::None});
-    std::vector<loop::Range> outer;
+    const VectorAxis axis = pick(
+        {VectorAxis::Outer, VectorAxis::Outer, VectorAxis::OuterTree, VectorAxis::Inner, VectorAxis::None});
+    const bool is_outer = axis == VectorAxis::Outer || axis == VectorAxis::OuterTree;
     for (int n = 0; n < rank_; ++n) {
       const Expr size = Expr::symbol("s" + std::to_string(n));
       b_.add_size(size);
       outer_.push_back({Expr::symbol("i" + std::to_string(n)), size});
-      sizes_.push_back(size_value(n == rank_ - 1 && axis == VectorAxis::Outer));
+      sizes_.push_back(size_value(n == rank_ - 1 && is_outer));
     }
     inner_size_ = Expr::symbol("s" + std::to_string(rank_));
     b_.add_size(inner_size_);

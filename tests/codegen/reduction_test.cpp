@@ -59,20 +59,21 @@ TEST_P(Reductions, OfEveryDType) {
   std::mt19937_64 random(7);
   for (DType d : kAllDTypes) {
     if (!is_defined(GetParam(), d)) continue;
-    for (VectorAxis axis : {VectorAxis::Inner, VectorAxis::Outer, VectorAxis::None})
-      compare(reduction(GetParam(), d, axis, axis != VectorAxis::Outer), 5, 203, false, random);
+    for (VectorAxis axis : {VectorAxis::Inner, VectorAxis::Outer, VectorAxis::OuterTree, VectorAxis::None})
+      for (bool by_row : {true, false})
+        compare(reduction(GetParam(), d, axis, by_row), 5, 203, false, random);
   }
 }
 
 TEST_P(Reductions, OfEverySize) {
   std::mt19937_64 random(8);
   const bool logical = GetParam() == ReduceOp::Any || GetParam() == ReduceOp::All;
-  for (VectorAxis axis : {VectorAxis::Inner, VectorAxis::Outer}) {
+  for (VectorAxis axis : {VectorAxis::Inner, VectorAxis::Outer, VectorAxis::OuterTree}) {
     const loop::Kernel k =
         reduction(GetParam(), logical ? DType::Bool : DType::Float32, axis, axis == VectorAxis::Inner);
     for (int64_t size : kSizes) {
       compare(k, 3, size, false, random);
-      if (axis == VectorAxis::Outer) compare(k, size, 3, false, random);
+      if (axis != VectorAxis::Inner) compare(k, size, 3, false, random);
     }
   }
 }

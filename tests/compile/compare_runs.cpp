@@ -6,7 +6,7 @@
 #include "flambeau/graph/pass/decompose.h"
 #include "flambeau/graph/pass/simplify_symbols.h"
 #include "flambeau/graph/pipeline.h"
-#include "flambeau/loop/program.h"
+#include "flambeau/loop/program_file.h"
 #include "flambeau/ops/functions.h"
 #include "flambeau/runtime/executable.h"
 
@@ -164,7 +164,9 @@ void register_unfused_backend() {
     graph::decompose(g);
     graph::run_passes(g, graph::simplification_passes(), "unfused");
     if (g.shape_env) graph::simplify_symbols(g);
-    auto executable = std::make_shared<runtime::Executable>(loop::lower(g, {.fuse = false}));
+    // By way of a file.
+    auto executable = std::make_shared<runtime::Executable>(
+        loop::load_program(loop::save_program(loop::lower(g, {.fuse = false}))));
     std::vector<bool> numbers;
     for (int32_t id : g.inputs()) numbers.push_back(g.node(id).is_number());
     return [executable, numbers](const std::vector<Value>& inputs) {

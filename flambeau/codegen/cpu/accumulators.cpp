@@ -25,7 +25,7 @@ Accumulators::Item Accumulators::make_item(const loop::Reduction& r) {
       slot.re.push_back(body_.stack_slot(type, "state"));
       if (is_pair) slot.im.push_back(body_.stack_slot(type, "state"));
     }
-    if (layout_.lanes_are_points) {
+    if (layout_.lanes_are_points || layout_.in_memory) {
       type = llvm::ArrayType::get(type, static_cast<uint64_t>(layout_.parts));
       slot.all_re = body_.stack_slot(type, "states");
       if (is_pair) slot.all_im = body_.stack_slot(type, "states");
@@ -73,21 +73,41 @@ State Accumulators::load_state(const Item& item, int part) {
   return out;
 }
 
-void Accumulators::reset(Item& item) {
-  const DType d = k_.insts[item.reduction->operands[0]].dtype;
-  const State identity = loop::reduce_identity(body_, item.reduction->op, d);
-  for (size_t c = 0; c < identity.size(); ++c) {
-    const Slot& slot = item.state[c];
-    if (slot.shared)
-      body_.builder().CreateStore(body_.lanes(identity[c]).re, slot.shared);
-    else
-      for (int p = 0; p < layout_.parts; ++p) store(slot, p, identity[c]);
-  }
+State Accumulators::identity_of(const Item& item) {
+  return loop::reduce_identity(body_, item.reduction->op, k_.insts[item.reduction->operands[0]].dtype);
 }
 
 void Accumulators::reset() {
-  for (Item& item : reductions_) reset(item);
-  for (Item& item : scans_) reset(item);
+  for (auto* list : {&reductions_, &scans_})
+    for (Item& item : *list) {
+      const State identity = identity_of(item);
+      for (size_t c = 0; c < identity.size(); ++c) {
+        const Slot& slot = item.state[c];
+        if (slot.shared)
+          body_.builder().CreateStore(body_.lanes(identity[c]).re, slot.shared);
+        else
+          for (int p = 0; p < layout_.parts; ++p) store(slot, p, identity[c]);
+      }
+    }
+}
+
+void Accumulators::reset_part() {
+  for (const Item& item : reductions_) {
+    const State identity = identity_of(item);
+    for (size_t c = 0; c < identity.size(); ++c) store(item.state[c], 0, identity[c]);
+  }
+}
+
+void Accumulators::merge_pair(Value* a, Value* b) {
+  for (const Item& item : reductions_) {
+    select_part(b);
+    const State second = load_state(item, 0);
+    select_part(a);
+    const State first = load_state(item, 0);
+    const State both = loop::reduce_merge(body_, item.reduction->op, first, second);
+    for (size_t c = 0; c < both.size(); ++c) store(item.state[c], 0, both[c]);
+  }
+  select_part(nullptr);
 }
 
 void Accumulators::advance(Item& item, int part) {

@@ -22,6 +22,8 @@ class Accumulators {
 
   const Layout& layout() const { return layout_; }
   void reset();
+  /// The selected part only.
+  void reset_part();
   /// Takes the operands of the present point (or vector of points) into states `part`.
   void step(int part);
   void scan(int number, int part);
@@ -30,9 +32,11 @@ class Accumulators {
   void spill();
   /// The part of the following steps, where it is known at run time only.
   void select_part(llvm::Value* part) { dynamic_part_ = part; }
+  /// Combines parts a and b, chosen at run time, into a.
+  void merge_pair(llvm::Value* a, llvm::Value* b);
   /// Combines all parts and lanes in the documented tree; the results become values of the kernel.
   void merge();
-  /// Results of states that are not combined: one a lane.
+  /// Results of states whose lanes are not combined.
   void results(int part);
 
  private:
@@ -49,7 +53,7 @@ class Accumulators {
   };
 
   Item make_item(const loop::Reduction& r);
-  void reset(Item& item);
+  loop::State identity_of(const Item& item);
   void advance(Item& item, int part);
   llvm::Value* address(const Slot& slot, bool imaginary, llvm::Type* type, int part);
   bool is_shared(const Slot& slot) const { return slot.shared && !in_memory_; }

@@ -55,7 +55,9 @@ void* resolve(std::string_view name) {
 
 CompiledKernel::CompiledKernel(const loop::Kernel& k, const std::string& object, const TargetOptions& options)
     : serial_(!options.parallel || loop::has_colliding_stores(k)),
-      vector_points_(k.vector == loop::VectorAxis::Outer),
+      block_(k.vector == loop::VectorAxis::Outer       ? kVectorBlock
+             : k.vector == loop::VectorAxis::OuterTree ? kTreeBlock
+                                                       : 1),
       name_(k.name),
       object_(load_object(object, &resolve)) {
   function_ = reinterpret_cast<Function>(object_->address("kernel"));
@@ -86,10 +88,10 @@ void CompiledKernel::launch(const LaunchArgs& args) const {
   if (serial_ || static_cast<double>(points) * static_cast<double>(cost) < 2 * kGrain) {
     function_(args.buffers, args.sizes, args.params, &error, 0, points);
   } else {
-    const int64_t block = vector_points_ ? kVectorBlock : 1;
-    const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, cost * block));
-    parallel_for((points + block - 1) / block, grain, [&](int64_t begin, int64_t end) {
-      function_(args.buffers, args.sizes, args.params, &error, begin * block, std::min(end * block, points));
+    const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, cost * block_));
+    parallel_for((points + block_ - 1) / block_, grain, [&](int64_t begin, int64_t end) {
+      function_(args.buffers, args.sizes, args.params, &error, begin * block_,
+                std::min(end * block_, points));
     });
   }
   if (error.failed.load(std::memory_order_acquire)) [[unlikely]]

@@ -49,7 +49,8 @@ class CompiledKernel {
 
   Function function_ = nullptr;
   Plan plan_ = nullptr;
-  bool serial_, vector_points_;
+  bool serial_;
+  int64_t block_;  // launches divide the points in multiples of it
   std::string name_;
   std::unique_ptr<LoadedObject> object_;
   struct Check {

@@ -2,6 +2,8 @@
 
 #include <llvm/IR/Function.h>
 
+#include <bit>
+
 #include "flambeau/base/error.h"
 #include "flambeau/codegen/common/body_emitter.h"
 #include "flambeau/codegen/cpu/accumulators.h"
@@ -29,6 +31,16 @@ int64_t widest_value(const Kernel& k) {
   return out;
 }
 
+bool merges_in_pairs(const Kernel& k) {
+  for (const Stage& stage : k.stages)
+    for (const loop::Reduction& r : stage.reductions)
+      if (loop::merges_by_rescaling(r.op)) return false;
+  return true;
+}
+
+// What the states of one vector of outer iterations may take of the first cache, cut into partial results.
+constexpr int64_t kTreeBytes = 16384;
+
 // Bodies of more operations than this are written once, for whole vectors and the rest alike, where masks are
 // cheap: compile time counts too.
 constexpr int64_t kLongBody = 32;
@@ -45,7 +57,8 @@ class LoopNest {
     body_.emplace(k, function_, b_, machine,
                   BodyEmitter::Arguments{function_->getArg(0), function_->getArg(1), function_->getArg(2)});
     width_ = static_cast<int>(std::min<int64_t>(machine.vector_bytes / widest_value(k), loop::kReduceLanes));
-    outer_lanes_ = k.vector == loop::VectorAxis::Outer && width_ > 1 && loop::has_independent_lanes(k);
+    const bool outer = k.vector == loop::VectorAxis::Outer || (is_tree() && merges_in_pairs(k));
+    outer_lanes_ = outer && width_ > 1 && loop::has_independent_lanes(k);
     for (const Stage& stage : k.stages) cost_ += loop::point_cost(k, stage);
   }
 
@@ -69,6 +82,8 @@ class LoopNest {
     llvm::PHINode* variable;
     Value *step, *end;
   };
+
+  bool is_tree() const { return k_.vector == loop::VectorAxis::OuterTree; }
 
   BasicBlock* block(std::string_view name) {
     return BasicBlock::Create(context_, llvm::StringRef(name.data(), name.size()), function_);
@@ -132,12 +147,25 @@ class LoopNest {
   // Vectors a step: enough independent work to fill the pipelines, and whole stretches of memory in column
   // reductions; few where the body is long.
   int outer_parts() const {
+    if (is_tree()) return tree_parts();
     bool has_inner = false;
     for (const Stage& s : k_.stages) has_inner = has_inner || !s.inner.empty();
     const int64_t budget = has_inner ? 64 : 48;
     const int most = std::max(1, (has_inner ? 512 : 256) / machine_.vector_bytes);
     int parts = 1;
     while (parts < most && 2 * parts * cost_ <= budget && 2 * parts * width_ <= kVectorBlock) parts *= 2;
+    return parts;
+  }
+
+  // Neighbouring vectors, so that a whole stretch of memory is used when it is there.
+  int tree_parts() const {
+    int64_t bytes = 0;
+    for (const Stage& stage : k_.stages)
+      for (const loop::Reduction& r : stage.reductions)
+        for (DType d : loop::state_dtypes(r.op, k_.insts[r.operands[0]].dtype))
+          bytes += size_of(d) * width_ * loop::kReduceLanes;
+    int parts = 1;
+    while (2 * parts * width_ <= kTreeBlock && 2 * parts * bytes <= kTreeBytes) parts *= 2;
     return parts;
   }
 
@@ -193,7 +221,10 @@ class LoopNest {
         }
       } else {
         begin_part(0);
-        inner_loops(stage, parts, width_, begin_part);
+        if (is_tree() && !stage.reductions.empty() && !loop::is_sequential(k_, stage))
+          tree_loops(stage, parts, begin_part);
+        else
+          inner_loops(stage, parts, width_, begin_part);
       }
     }
     body_->set_part(0);
@@ -236,6 +267,50 @@ class LoopNest {
     }
     for (int p = 0; p < parts; ++p) {
       body_->set_part(p);
+      accumulators.results(p);
+    }
+    body_->set_part(0);
+  }
+
+  // A stage whose points belong to kReduceLanes partial results in turn, for `parts` vectors of outer
+  // iterations.
+  template <class F>
+  void tree_loops(const Stage& stage, int parts, F&& begin_part) {
+    constexpr int kLanes = loop::kReduceLanes;
+    Accumulators accumulators(*body_, k_, stage,
+                              {.parts = parts * kLanes, .count = width_, .in_memory = true});
+    const Loop start = open_loop(number(0), number(parts * kLanes), 1, "reset");
+    accumulators.select_part(start.variable);
+    accumulators.reset_part();
+    close_loop(start);
+    body_->set_load_floor(body_->level() + 1);
+    std::vector<Loop> loops;
+    for (const Range& r : stage.inner) {
+      loops.push_back(open_loop(number(0), body_->scalar(r.size), 1, "inner"));
+      body_->set_variable(r.variable, loops.back().variable);
+    }
+    Value* lane = b_.CreateAnd(loops.back().variable, number(kLanes - 1));
+    for (int p = 0; p < parts; ++p) {
+      begin_part(p);
+      accumulators.select_part(b_.CreateAdd(lane, number(p * kLanes)));
+      point(stage, &accumulators, p);
+    }
+    while (!loops.empty()) {
+      close_loop(loops.back());
+      loops.pop_back();
+    }
+    const Loop level = open_loop(number(0), number(std::countr_zero(unsigned{kLanes})), 1, "level");
+    Value* half = b_.CreateLShr(number(kLanes / 2), level.variable);
+    const Loop pair = open_loop(number(0), half, 1, "pair");
+    for (int p = 0; p < parts; ++p) {
+      Value* first = b_.CreateAdd(pair.variable, number(p * kLanes));
+      accumulators.merge_pair(first, b_.CreateAdd(first, half));
+    }
+    close_loop(pair);
+    close_loop(level);
+    for (int p = 0; p < parts; ++p) {
+      body_->set_part(p);
+      accumulators.select_part(number(p * kLanes));
       accumulators.results(p);
     }
     body_->set_part(0);

@@ -122,6 +122,7 @@ Lowered lower_max_pool(const LowerCtx& c) {
   l.reduce = ReduceOp::ArgMax;
   l.sizes = c.out_sizes();
   l.reduce_sizes = p.kernel_sizes();
+  l.window = true;
   const size_t first = l.sizes.size() - p.spatial();
   const std::vector<Expr> sizes = c.sizes(0);
   const std::vector<Expr> in(sizes.begin() + first, sizes.end());
@@ -153,6 +154,7 @@ Lowered lower_max_pool_backward(const LowerCtx& c) {
   l.kind = Lowered::Kind::Reduction;
   l.sizes = c.out_sizes();
   l.reduce_sizes = p.kernel_sizes();
+  l.window = true;
   const size_t first = l.sizes.size() - p.spatial();
   const std::vector<Expr> sizes = c.sizes(0);
   const std::vector<Expr> small(sizes.begin() + first, sizes.end()),
@@ -266,6 +268,7 @@ Lowered lower_avg_pool(const LowerCtx& c) {
   const size_t first = sizes.size() - c.arg(1).ints().size();
   const Divisor divisor = divisor_of(&c.arg(1), {sizes.begin() + first, sizes.end()});
   l.reduce_sizes = divisor.pool.kernel_sizes();
+  l.window = true;
   l.body = [=](BodyOps& s, std::span<const Expr> i, std::span<const Expr> k) {
     Val inside;
     const Index at = pooled_point(s, divisor.pool, i.subspan(first), k, divisor.in, &inside);
@@ -287,6 +290,7 @@ Lowered lower_avg_pool_backward(const LowerCtx& c) {
   const std::vector<Expr> sizes = c.sizes(0);
   const std::vector<Expr> small(sizes.begin() + first, sizes.end());
   l.reduce_sizes = divisor.pool.kernel_sizes();
+  l.window = true;
   l.body = [=](BodyOps& s, std::span<const Expr> i, std::span<const Expr> k) {
     Val inside;
     const Index y = small_point(s, divisor.pool.window, i.subspan(first), k, small, &inside);

@@ -102,8 +102,10 @@ void bind_devices(nb::module_& m) {
                      if (d.type == DeviceType::CUDA) return nb::int_(d.index);
                      return nb::none();
                    })
-      .def("__eq__", [](const Device& a,
-                        nb::handle b) { return nb::isinstance<Device>(b) && a == nb::cast<Device>(b); })
+      .def(
+          "__eq__",
+          [](const Device& a, nb::handle b) { return nb::isinstance<Device>(b) && a == nb::cast<Device>(b); },
+          nb::arg().none())
       .def("__reduce__",
            [](const Device& d) {
              return nb::make_tuple(nb::type<Device>(), nb::make_tuple(nb::str(d.str().c_str())));

@@ -26,7 +26,7 @@ from . import autograd, version
 
 # Imported when they are first asked for.
 _MODULES = (
-    "amp", "ao", "autograd", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "export", "fft", "func",
+    "accelerator", "amp", "ao", "autograd", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "export", "fft", "func",
     "futures", "fx", "hub", "jit", "library", "linalg", "masked", "mps", "multiprocessing", "nn", "onnx", "optim",
     "overrides", "package", "profiler", "quantization", "random", "return_types", "serialization", "signal", "sparse",
     "special", "storage", "testing", "torch_version", "types", "utils", "xpu", "_custom_ops", "_dynamo", "_inductor",

@@ -39,5 +39,18 @@ class _ExcludeDispatchKeyGuard:
         _C._set_autocast(*self._before)
 
 
-for _name in ("DispatchKey", "DispatchKeySet", "_ExcludeDispatchKeyGuard"):
+def _log_api_usage_once(name):
+    """Nothing is logged."""
+
+
+def _get_tracing_state():
+    """TorchScript does not trace here."""
+
+
+def _get_accelerator(check=None):
+    return _C.device("cpu")
+
+
+for _name in ("DispatchKey", "DispatchKeySet", "_ExcludeDispatchKeyGuard", "_log_api_usage_once", "_get_tracing_state",
+              "_get_accelerator"):
     setattr(_C, _name, globals()[_name])

@@ -133,25 +133,40 @@ def is_constant_class(cls):
     return cls in CONSTANT_NODES
 
 
-def _list_keys(x):
+def _list_flatten(x):
+    return list(x), None
+
+
+def _list_flatten_with_keys(x):
     return [(SequenceKey(i), child) for i, child in enumerate(x)], None
 
 
-def _dict_keys(x):
+def _list_unflatten(children, context):
+    return list(children)
+
+
+def _dict_flatten(x):
+    return list(x.values()), list(x)
+
+
+def _dict_flatten_with_keys(x):
     return [(MappingKey(k), v) for k, v in x.items()], list(x)
 
 
-register_pytree_node(tuple, lambda x: (list(x), None), lambda c, _: tuple(c), flatten_with_keys_fn=_list_keys)
-register_pytree_node(list, lambda x: (list(x), None), lambda c, _: list(c), flatten_with_keys_fn=_list_keys)
-register_pytree_node(dict, lambda x: (list(x.values()), list(x)), lambda c, keys: dict(zip(keys, c)),
-                     flatten_with_keys_fn=_dict_keys)
-register_pytree_node(OrderedDict, lambda x: (list(x.values()), list(x)), lambda c, keys: OrderedDict(zip(keys, c)),
-                     flatten_with_keys_fn=_dict_keys)
+def _dict_unflatten(children, context):
+    return dict(zip(context, children))
+
+
+register_pytree_node(tuple, _list_flatten, lambda c, _: tuple(c), flatten_with_keys_fn=_list_flatten_with_keys)
+register_pytree_node(list, _list_flatten, _list_unflatten, flatten_with_keys_fn=_list_flatten_with_keys)
+register_pytree_node(dict, _dict_flatten, _dict_unflatten, flatten_with_keys_fn=_dict_flatten_with_keys)
+register_pytree_node(OrderedDict, _dict_flatten, lambda c, keys: OrderedDict(zip(keys, c)),
+                     flatten_with_keys_fn=_dict_flatten_with_keys)
 register_pytree_node(defaultdict, lambda x: (list(x.values()), (x.default_factory, list(x))),
                      lambda c, context: defaultdict(context[0], zip(context[1], c)),
-                     flatten_with_keys_fn=lambda x: (_dict_keys(x)[0], (x.default_factory, list(x))))
+                     flatten_with_keys_fn=lambda x: (_dict_flatten_with_keys(x)[0], (x.default_factory, list(x))))
 register_pytree_node(deque, lambda x: (list(x), x.maxlen), lambda c, length: deque(c, maxlen=length),
-                     flatten_with_keys_fn=lambda x: (_list_keys(x)[0], x.maxlen))
+                     flatten_with_keys_fn=lambda x: (_list_flatten_with_keys(x)[0], x.maxlen))
 _named = NodeDef(tuple, lambda x: (list(x), type(x)), lambda c, cls: cls(*c),
                  lambda x: ([(GetAttrKey(n), c) for n, c in zip(x._fields, x)], type(x)))
 SUPPORTED_NODES[_C.Size if hasattr(_C, "Size") else tuple] = SUPPORTED_NODES[tuple]

@@ -173,3 +173,7 @@ def resolve_name(func):
             where = "torch.Tensor" if space is Tensor else space.__name__.replace("flambeau", "torch", 1)
             return f"{where}.{func.__name__}"
     return None
+
+
+# PyTorch has these in its compiled module.
+_C.DisableTorchFunctionSubclass, _C.DisableTorchFunction = _DisableSubclasses, _DisableAll

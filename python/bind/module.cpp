@@ -17,5 +17,6 @@ NB_MODULE(_C, m) {
   bind_compile(m);
   bind_operators(m);
   bind_autocast(m);
+  bind_threads(m);
   bind_samples(m);
 }

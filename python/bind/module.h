@@ -15,6 +15,7 @@ void bind_autograd(nb::module_& m);    ///< backward, grad, modes, hooks, Functi
 void bind_compile(nb::module_& m);     ///< compile()
 void bind_operators(nb::module_& m);   ///< every operator of the table, as function and as method
 void bind_autocast(nb::module_& m);    ///< the state of autocast
+void bind_threads(nb::module_& m);     ///< get_num_threads, set_num_threads
 void bind_samples(nb::module_& m);     ///< the table and its samples, for tests
 
 /// shape, dtype, grad, ...: the properties of Tensor, for its type.

@@ -187,8 +187,23 @@ void run_mutating(const OpInfo& op, Value* args, Value* outs) {
   }
 }
 
+/// full_like(meta tensor, device="cpu"): an operator without gradient that is told a device takes sizes alone
+/// from its tensor, so one with memory stands in for it.
+void give_memory(const OpInfo& op, Value* args) {
+  if (!op.is(Tag::NonDifferentiable) || !args[0].is_tensor() || args[0].tensor().has_data()) return;
+  for (int i = 0; i < op.arg_count(); ++i) {
+    if (args[i].tag() != Value::Tag::Device || args[i].device().type == DeviceType::Meta) continue;
+    if (args[0].tensor().device().type != DeviceType::Meta) return;  // traced
+    TensorSpec spec = args[0].tensor().spec();
+    spec.device = args[i].device();
+    args[0] = Value(empty_strided_tensor(spec));
+    return;
+  }
+}
+
 void run(const OpInfo& op, Value* args, Value* outs) {
   if (op.mutates()) return run_mutating(op, args, outs);
+  if (op.arg_count() > 0 && !g_state.shapes_only) give_memory(op, args);
   if (op.is_view() && op.infer) return make_views(op, args, outs);
   if (g_state.shapes_only || any_without_data(op, args) || device_of(op, args).type == DeviceType::Meta)
     return make_fake_outputs(op, args, outs);

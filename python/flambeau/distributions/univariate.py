@@ -262,8 +262,16 @@ class Poisson(Distribution):
         return self.rate.floor()
 
     def sample(self, sample_shape=()):
+        """Counts exponential waiting times until they exceed the rate."""
         with flambeau.no_grad():
-            return flambeau.poisson(self.rate.expand(self._extended_shape(sample_shape)))
+            rate = self.rate.expand(self._extended_shape(sample_shape))
+            count, waited = flambeau.zeros_like(rate), flambeau.zeros_like(rate)
+            while True:
+                waited = waited - _uniform(self, sample_shape, self.rate).log()
+                more = waited <= rate
+                if not bool(more.any()):
+                    return count
+                count = count + more.to(rate.dtype)
 
     def log_prob(self, value):
         self._validate_sample(value)

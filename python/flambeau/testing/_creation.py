@@ -41,16 +41,12 @@ def _random(sizes, dtype, device, low, high):
 
         def part():
             u = flambeau.rand(sizes, dtype=work, device=device)
-            return (high * u + low * (1 - u)).clamp(low, _below(high, low))
+            return (high * u + low * (1 - u)).clamp(low, max(low, high - abs(high) * limit.eps))
 
         return flambeau.complex(part(), part()) if dtype.is_complex else part().to(dtype)
     limit = flambeau.iinfo(dtype)
     low, high = _bounds(0 if dtype is flambeau.uint8 else -9, 10, low, high, limit.min, limit.max + 1)
     return flambeau.randint(math.floor(low), math.ceil(high), sizes, dtype=dtype, device=device)
-
-
-def _below(high, low):
-    return high if high <= low or math.isinf(high) else math.nextafter(high, low)
 
 
 def _bounds(default_low, default_high, low, high, least, most):

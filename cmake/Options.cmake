@@ -34,6 +34,7 @@ endif()
 if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(FLAMBEAU_CCACHE ccache)
   if(FLAMBEAU_CCACHE)
-    set(CMAKE_CXX_COMPILER_LAUNCHER ${FLAMBEAU_CCACHE})
+    # Precompiled headers are cached, too.
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${FLAMBEAU_CCACHE})
   endif()
 endif()

@@ -28,10 +28,10 @@ bool to_tensor_list(nb::handle h, bool optional, Value& out) {
   return true;
 }
 
-bool to_int_list(nb::handle h, int list_size, Value& out) {
+bool to_int_list(nb::handle h, int list_size, bool lenient, Value& out) {
   std::optional<Sizes> list = as_int_list(h);
-  if (!list && list_size > 0) {
-    if (const auto i = as_int(h)) list.emplace(static_cast<size_t>(list_size), SymInt(*i));
+  if (!list && (list_size > 0 || lenient)) {
+    if (const auto i = as_size(h)) list.emplace(static_cast<size_t>(std::max(list_size, 1)), SymInt(*i));
   }
   if (list) out = Value(*list);
   return list.has_value();
@@ -39,7 +39,13 @@ bool to_int_list(nb::handle h, int list_size, Value& out) {
 
 bool to_float(nb::handle h, double& out) {
   const std::optional<Scalar> s = as_number(h);
-  if (!s || s->is_complex() || s->kind() == Scalar::Kind::Bool) return false;
+  if (!s) {
+    const Tensor* t = as_tensor(h);
+    if (!t || t->dim() != 0 || t->requires_grad() || is_complex(t->dtype())) return false;
+    out = t->item().to_double();
+    return true;
+  }
+  if (s->is_complex() || s->kind() == Scalar::Kind::Bool) return false;
   out = s->to_double();
   return true;
 }
@@ -94,10 +100,11 @@ PyObject* find_keyword(const CallArguments& call, const Argument& parameter, siz
 
 /// x.view(2, 3), zeros(2, 3): a list of integers that is the only positional parameter may come without
 /// brackets.
-bool takes_bare_integers(const OpInfo& op, size_t parameter, const CallArguments& call, BindOptions options) {
+bool takes_bare_integers(const OpInfo& op, size_t parameter, size_t next, const CallArguments& call,
+                         BindOptions options) {
   const std::vector<Argument>& all = op.schema.args;
   if (parameter != (options.method ? 1 : 0) || !is_list_of_ints(all[parameter].type)) return false;
-  if (call.positional <= parameter || !as_int(call.values[parameter])) return false;
+  if (call.positional <= next || !as_size(call.values[next])) return false;
   return parameter + 1 == all.size() || all[parameter + 1].keyword_only;
 }
 
@@ -114,7 +121,14 @@ std::string unknown_keyword(const OpInfo& op, const CallArguments& call) {
 
 }  // namespace
 
-bool to_value(nb::handle h, const Argument& parameter, bool numbers_as_tensors, Value& out) {
+int self_position(const OpInfo& op) {
+  for (size_t k = 0; k < op.schema.args.size(); ++k)
+    if (op.schema.args[k].name == "self" && op.schema.args[k].type == ArgType::Tensor)
+      return static_cast<int>(k);
+  return -1;
+}
+
+bool to_value(nb::handle h, const Argument& parameter, BindOptions options, Value& out) {
   if (h.is_none() && accepts_none(parameter.type)) {
     out = Value();
     return true;
@@ -126,7 +140,8 @@ bool to_value(nb::handle h, const Argument& parameter, bool numbers_as_tensors, 
         out = Value(*t);
         return true;
       }
-      return numbers_as_tensors && parameter.type == ArgType::Tensor && assign(as_number(h), out);
+      if (!(parameter.name == "self" ? options.number_as_self : options.number_as_other)) return false;
+      return parameter.type == ArgType::Tensor && assign(as_number(h), out);
     case ArgType::TensorList:
       return to_tensor_list(h, false, out);
     case ArgType::OptTensorList:
@@ -135,10 +150,10 @@ bool to_value(nb::handle h, const Argument& parameter, bool numbers_as_tensors, 
     case ArgType::OptInt:
     case ArgType::SymInt:
     case ArgType::OptSymInt:
-      return assign(as_int(h), out);
+      return assign(options.lenient ? as_size(h) : as_int(h), out);
     case ArgType::IntList:
     case ArgType::OptIntList:
-      return to_int_list(h, parameter.list_size, out);
+      return to_int_list(h, parameter.list_size, options.lenient, out);
     case ArgType::Float:
     case ArgType::OptFloat: {
       double d;
@@ -157,7 +172,7 @@ bool to_value(nb::handle h, const Argument& parameter, bool numbers_as_tensors, 
       return to_bool_list(h, out);
     case ArgType::Number:
     case ArgType::OptNumber:
-      return to_number(h, numbers_as_tensors, out);
+      return to_number(h, options.lenient, out);
     case ArgType::Str:
     case ArgType::OptStr:
       if (!PyUnicode_Check(h.ptr())) return false;
@@ -188,13 +203,15 @@ bool bind_arguments(const OpInfo& op, const CallArguments& call, BindOptions opt
   };
   out.clear();
   out.resize(parameters.size());
-  size_t next = 0, keywords_used = 0;
+  const int self = options.method ? self_position(op) : -1;
+  if (options.method && self < 0) return fail([] { return std::string("has no argument 'self'"); });
+  size_t next = options.method ? 1 : 0, keywords_used = 0;
   for (size_t k = 0; k < parameters.size(); ++k) {
     const Argument& a = parameters[k];
-    if (takes_bare_integers(op, k, call, options)) {
+    if (takes_bare_integers(op, k, next, call, options)) {
       Sizes list;
       for (; next < call.positional; ++next) {
-        const auto i = as_int(call.values[next]);
+        const auto i = as_size(call.values[next]);
         if (!i) return fail([&] { return fmt::format("'{}' must be integers", a.name); });
         list.push_back(*i);
       }
@@ -202,14 +219,16 @@ bool bind_arguments(const OpInfo& op, const CallArguments& call, BindOptions opt
       continue;
     }
     PyObject* given = nullptr;
-    if (next < call.positional && !a.keyword_only)
+    if (static_cast<int>(k) == self)
+      given = call.values[0];
+    else if (next < call.positional && !a.keyword_only)
       given = call.values[next++];
     else
       given = find_keyword(call, a, keywords_used);
     if (!given) {
       if (!a.default_value) return fail([&] { return fmt::format("missing argument '{}'", a.name); });
       out[k] = *a.default_value;
-    } else if (!to_value(given, a, options.numbers_as_tensors, out[k])) {
+    } else if (!to_value(given, a, options, out[k])) {
       return fail([&] {
         return fmt::format("argument '{}' (position {}) must be {}, not {}", a.name, k + 1, name(a.type),
                            python_type(given));

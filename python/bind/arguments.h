@@ -17,12 +17,15 @@ struct CallArguments {
 using Arguments = SmallVector<Value, 8>;
 
 struct BindOptions {
-  bool method = false;              ///< the first argument came before the dot
-  bool numbers_as_tensors = false;  ///< in every place of a tensor
+  bool method = false;   ///< the first argument came before the dot: it is `self`
+  bool lenient = false;  ///< an integer for a list of them, a tensor of one element for a number
+  bool number_as_self = false, number_as_other = false;  ///< in the places of tensors
 };
+/// The position of the parameter `self`; -1 if there is none.
+int self_position(const OpInfo& op);
 
 /// The argument of one parameter, or false where the type is another. Raises what a conversion raises.
-bool to_value(nb::handle h, const Argument& parameter, bool numbers_as_tensors, Value& out);
+bool to_value(nb::handle h, const Argument& parameter, BindOptions options, Value& out);
 
 /// Fills one Value for each parameter of the schema. False where the arguments don't fit, `why` then says it.
 bool bind_arguments(const OpInfo& op, const CallArguments& call, BindOptions options, Arguments& out,

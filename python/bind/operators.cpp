@@ -243,9 +243,9 @@ Py_hash_t hash(PyObject* self) {
   return static_cast<Py_hash_t>(reinterpret_cast<uintptr_t>(as_tensor(self)->impl()) >> 4);
 }
 
-bool takes_tensor_first(const Overloads& o) {
-  const OpInfo& first = o.ops.empty() ? *o.outs[0] : *o.ops[0];
-  return !first.schema.args.empty() && first.schema.args[0].type == ArgType::Tensor;
+/// Whether x.name(...) means the operator with x as `self`.
+bool is_method(const Overloads& o) {
+  return std::any_of(o.ops.begin(), o.ops.end(), [](const OpInfo* op) { return self_position(*op) >= 0; });
 }
 
 /// A second name for an operator, or a function of Python with the checks of an operator.
@@ -280,7 +280,7 @@ void bind_operators(nb::module_& m) {
   for (const Overloads& o : all_overloads()) {
     const char* name = o.name.c_str();
     if (!nb::hasattr(m, name)) m.attr(name) = make_operator(&o, {}, name, false);
-    if (takes_tensor_first(o) && !nb::cast<bool>(own.attr("__contains__")(name)))
+    if (is_method(o) && !nb::cast<bool>(own.attr("__contains__")(name)))
       tensor.attr(name) = make_operator(&o, {}, name, true);
   }
   m.attr("_Operator") = nb::handle(reinterpret_cast<PyObject*>(operator_type()));

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "flambeau/op/op.h"
+#include "flambeau/ops/functions.h"
 #include "module.h"
 
 #include <structmember.h>  // after Python.h
@@ -115,12 +116,13 @@ class Prepared {
                  "{}(): {}={} is not supported; tensors are strided", overloads.name, text_of(keyword),
                  text_of(value));
       } else {
-        names_out_ = names_out_ || is_text(keyword, "out");
+        if (is_text(keyword, "out")) target_ = value;
         names_.push_back(keyword);
         values_.push_back(value);
       }
     }
-    if (changed) replace();
+    if (changed) assemble();
+    names_out_ = names_out_ || (target_ && !overloads.outs.empty());
     // Results that a schema names one by one.
     for (const OpInfo* op : overloads.outs)
       for (int k = op->arg_count() - op->return_count(); !names_out_ && k < op->arg_count(); ++k)
@@ -130,6 +132,17 @@ class Prepared {
   const CallArguments& call() const { return call_; }
   bool requires_grad() const { return requires_grad_; }
   bool names_out() const { return names_out_; }
+  /// The tensor given as out=, or null.
+  PyObject* target() const { return target_; }
+  void drop_target() {
+    for (size_t k = 0; k < names_.size(); ++k) {
+      if (!is_text(names_[k], "out")) continue;
+      names_.erase(names_.begin() + static_cast<long>(k));
+      values_.erase(values_.begin() + static_cast<long>(k));
+      break;
+    }
+    assemble();
+  }
 
  private:
   void add_outputs(const Overloads& overloads, PyObject* outs) {
@@ -146,17 +159,21 @@ class Prepared {
     }
     FL_RAISE(TypeError, "{}(): argument 'out' must be Tensor, not {}", overloads.name, python_type(outs));
   }
-  void replace() {
+  /// The call with the keywords that are left.
+  void assemble() {
     names_tuple_ = nb::steal<nb::tuple>(PyTuple_New(static_cast<Py_ssize_t>(names_.size())));
     for (size_t k = 0; k < names_.size(); ++k)
       PyTuple_SET_ITEM(names_tuple_.ptr(), static_cast<Py_ssize_t>(k), Py_NewRef(names_[k]));
-    values_.insert(values_.begin(), call_.values, call_.values + call_.positional);
-    call_ = {values_.data(), call_.positional, names_tuple_.ptr()};
+    SmallVector<PyObject*, 6> all(call_.values, call_.values + call_.positional);
+    all.insert(all.end(), values_.begin(), values_.end());
+    all_ = std::move(all);
+    call_ = {all_.data(), call_.positional, names_tuple_.ptr()};
   }
 
   CallArguments call_;
   bool requires_grad_ = false, names_out_ = false;
-  SmallVector<PyObject*, 6> names_, values_;
+  PyObject* target_ = nullptr;
+  SmallVector<PyObject*, 6> names_, values_, all_;
   std::vector<nb::object> made_names_;  // keeps what names_ borrows
   nb::object names_tuple_;
 };
@@ -180,7 +197,8 @@ std::string given_types(const CallArguments& call) {
   std::string why, list;
   const auto& candidates = names_out && !overloads.outs.empty() ? overloads.outs : overloads.ops;
   for (const OpInfo* op : candidates) {
-    bind_arguments(*op, call, {method, true}, args, &why);
+    bind_arguments(*op, call, {method, true, overloads.number_as_self, overloads.number_as_other}, args,
+                   &why);
     list += fmt::format("\n * {}\n   {}", op->schema.text, why);
   }
   if (candidates.size() == 1) FL_RAISE(TypeError, "{}(): {}", overloads.name, why);
@@ -188,13 +206,12 @@ std::string given_types(const CallArguments& call) {
            overloads.name, given_types(call), list);
 }
 
-/// The overload that the arguments fit: first without numbers in the places of tensors. Null if none does.
-const OpInfo* choose(const std::vector<const OpInfo*>& ops, const CallArguments& call, bool method,
-                     Arguments& args) {
-  for (const bool numbers : {false, true}) {
-    for (const OpInfo* op : ops) {
-      if (bind_arguments(*op, call, {method, numbers}, args, nullptr)) return op;
-    }
+/// The overload that the arguments fit: first exactly, then leniently. Null if none does.
+const OpInfo* choose(const Overloads& o, bool out, const CallArguments& call, bool method, Arguments& args) {
+  for (const bool lenient : {false, true}) {
+    const BindOptions options{method, lenient, lenient && o.number_as_self, lenient && o.number_as_other};
+    for (const OpInfo* op : out ? o.outs : o.ops)
+      if (bind_arguments(*op, call, options, args, nullptr)) return op;
   }
   return nullptr;
 }
@@ -211,6 +228,54 @@ Arguments run(const OpInfo& op, Arguments& args) {
   return outs;
 }
 
+/// Operators that take a number in the place of `self`, and in the place of another tensor.
+constexpr std::string_view kNumberAsSelf[] = {"add",
+                                              "sub",
+                                              "mul",
+                                              "div",
+                                              "floor_divide",
+                                              "pow",
+                                              "remainder",
+                                              "xlogy",
+                                              "bitwise_and",
+                                              "bitwise_or",
+                                              "bitwise_xor",
+                                              "bitwise_left_shift",
+                                              "bitwise_right_shift",
+                                              "where",
+                                              "special_xlog1py",
+                                              "special_zeta",
+                                              "isin",
+                                              "result_type"};
+constexpr std::string_view kNumberAsOther[] = {
+    "rsub", "eq",       "ne",        "lt",        "le",          "gt",   "ge",
+    "fmod", "copysign", "clamp_min", "clamp_max", "masked_fill", "lerp", "float_power",
+    "fill", "divide",   "multiply",  "subtract",  "true_divide"};
+
+bool lists(std::span<const std::string_view> list, std::string_view name) {
+  if (name.ends_with('_')) name.remove_suffix(1);
+  return name.starts_with('_') || std::find(list.begin(), list.end(), name) != list.end();
+}
+
+/// A result in the tensor given as out=, of an operator that has no form for it.
+nb::object write_result(const Overloads& overloads, Prepared& prepared, bool method) {
+  prepared.drop_target();
+  Arguments args;
+  const OpInfo* op = choose(overloads, false, prepared.call(), method, args);
+  if (!op || op->return_count() != 1 || op->schema.returns[0].type != ArgType::Tensor)
+    raise_no_fit(overloads, prepared.call(), method, false);
+  const nb::handle target = prepared.target();
+  const Tensor out = expect_tensor(target, "out");
+  const Tensor made = run(*op, args)[0].tensor();
+  FL_CHECK(category(made.dtype()) <= category(out.dtype()), RuntimeError,
+           "result type {} can't be cast to the desired output type {}", name(made.dtype()),
+           name(out.dtype()));
+  if (to_string(out.sizes()) != to_string(made.sizes()))
+    target.attr("_resize")(size_object(made.sizes()), nb::none());
+  copy.in_place(*as_tensor(target), made);
+  return nb::borrow(target);
+}
+
 }  // namespace
 
 const std::vector<Overloads>& all_overloads() {
@@ -219,7 +284,10 @@ const std::vector<Overloads>& all_overloads() {
     std::unordered_map<std::string, size_t> position;
     for (const OpInfo& op : op_table().all()) {
       const auto [it, is_new] = position.emplace(op.schema.name, out->size());
-      if (is_new) out->push_back({op.schema.name, {}, {}});
+      if (is_new) {
+        const bool self = lists(kNumberAsSelf, op.schema.name);
+        out->push_back({op.schema.name, {}, {}, self, self || lists(kNumberAsOther, op.schema.name)});
+      }
       Overloads& o = (*out)[it->second];
       const bool is_out = op.functional && op.functional->out == &op;
       (is_out ? o.outs : o.ops).push_back(&op);
@@ -243,10 +311,10 @@ const Overloads& find_overloads(std::string_view name) {
 nb::object run_wrapped(const OpInfo& op, Arguments& args) { return wrap_results(op, run(op, args)); }
 
 nb::object call_overloads(const Overloads& overloads, const CallArguments& given, bool method) {
-  const Prepared prepared(overloads, given);
+  Prepared prepared(overloads, given);
   Arguments args;
-  const OpInfo* op =
-      choose(prepared.names_out() ? overloads.outs : overloads.ops, prepared.call(), method, args);
+  const OpInfo* op = choose(overloads, prepared.names_out(), prepared.call(), method, args);
+  if (!op && prepared.target()) return write_result(overloads, prepared, method);
   if (!op) raise_no_fit(overloads, prepared.call(), method, prepared.names_out());
   nb::object out = run_wrapped(*op, args);
   if (prepared.requires_grad()) {
@@ -258,7 +326,7 @@ nb::object call_overloads(const Overloads& overloads, const CallArguments& given
 
 nb::object call_infix(const Overloads& overloads, const CallArguments& call) {
   Arguments args;
-  const OpInfo* op = choose(overloads.ops, call, false, args);
+  const OpInfo* op = choose(overloads, false, call, false, args);
   return op ? run_wrapped(*op, args) : nb::borrow(Py_NotImplemented);
 }
 

@@ -12,6 +12,8 @@ struct Overloads {
   std::string name;
   std::vector<const OpInfo*> ops;   ///< tried in this order
   std::vector<const OpInfo*> outs;  ///< the out= forms, tried only where a call names a result
+  /// Where a number may stand for a tensor, as PyTorch has it: as self, as another argument.
+  bool number_as_self = false, number_as_other = false;
 };
 
 /// Every name of the table, in order of first definition.

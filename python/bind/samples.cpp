@@ -50,8 +50,10 @@ nb::object call_exactly(const std::string& full_name, nb::args given) {
   Arguments args(given.size());
   for (size_t k = 0; k < given.size(); ++k) {
     const Argument& a = op.schema.args[k];
-    FL_CHECK(to_value(given[k], a, true, args[k]), TypeError, "{}: argument '{}' must be {}, not {}",
-             full_name, a.name, name(a.type), python_type(given[k]));
+    FL_CHECK(
+        to_value(given[k], a, {.lenient = true, .number_as_self = true, .number_as_other = true}, args[k]),
+        TypeError, "{}: argument '{}' must be {}, not {}", full_name, a.name, name(a.type),
+        python_type(given[k]));
   }
   return run_wrapped(op, args);
 }

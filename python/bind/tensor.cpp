@@ -189,6 +189,18 @@ void resize(const Tensor& t, const Sizes& sizes, nb::handle format) {
   t.impl()->spec = spec;
 }
 
+/// Makes t what a view of it is: t.transpose_(0, 1).
+void become_view(const Tensor& t, const Tensor& view) {
+  FL_CHECK(!(t.is_leaf() && t.requires_grad() && dispatch_state().grad_enabled), RuntimeError,
+           "a leaf Variable that requires grad is being used in an in-place operation.");
+  const bool was_view = is_view(t);
+  const Ref<Node> node = grad_fn(view);
+  const int number = output_nr(view);
+  t.impl()->spec = view.spec();
+  if (AutogradMeta* m = meta(view); m && was_view) make_meta(t).view = std::move(m->view);
+  if (node) set_history(t, node, number);
+}
+
 Sizes expect_sizes(nb::handle h, const char* where) {
   const std::optional<Sizes> sizes = as_int_list(h);
   FL_CHECK(sizes, TypeError, "{}: expected a list of integers, got {}", where, python_type(h));
@@ -203,6 +215,7 @@ void bind_tensor(nb::module_& m) {
   TensorMethods c;
   bind_shape(c);
   bind_values(c);
+  c.def("_become_view", become_view);
   c.def("as_subclass", as_subclass, nb::arg("cls"));
   c.def("_text", text);
   c.def("_set_storage",

@@ -137,6 +137,8 @@ def column_stack(tensors, *, out=None):
 @_public
 def dstack(tensors, *, out=None):
     """One behind the other, along the third dimension."""
+    if not tensors:
+        raise RuntimeError("dstack expects a non-empty TensorList")
     return _write(_C.cat(list(atleast_3d(*tensors) if len(tensors) > 1 else [atleast_3d(tensors[0])]), 2), out)
 
 
@@ -180,7 +182,7 @@ def flipud(input):
 @_both
 def ravel(input):
     """All elements in one dimension."""
-    return input.reshape(-1)
+    return input.contiguous().view(-1)
 
 
 @_both
@@ -238,7 +240,7 @@ def combinations(input, r=2, with_replacement=False):
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     rows = list(choose(_python_range(input.numel()), r))
     if not rows:
-        return input.new_empty((0, r))
+        return input[:0].reshape(0, 1).expand(0, r)
     return input[_C.tensor(rows, dtype=_C.int64)]
 
 
@@ -251,13 +253,13 @@ def sum_to_size(input, *size):
     if lead < 0 or any(n not in (1, m) for n, m in zip(size, shape[lead:])):
         raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(shape)}}}.")
     dims = list(_python_range(lead)) + [lead + d for d, n in enumerate(size) if n == 1 and shape[lead + d] != 1]
-    return input.sum(dims, keepdim=True).reshape(size) if dims else input
+    return input.sum(dims, keepdim=True).reshape(size) if dims else input.clone()
 
 
 @_both
-def narrow_copy(input, dim, start, length):
+def narrow_copy(input, dim, start, length, *, out=None):
     """A copy of narrow()."""
-    return _C.narrow(input, dim, start, length).clone(memory_format=_C.contiguous_format)
+    return _write(_C.narrow(input, dim, start, length).clone(memory_format=_C.contiguous_format), out)
 
 
 @_both
@@ -283,6 +285,8 @@ def empty_permuted(size, physical_layout, **options):
 def float_power(input, exponent, *, out=None):
     """input ** exponent in float64 (or complex128)."""
     values = [v for v in (input, exponent) if isinstance(v, Tensor)]
+    if not values:
+        raise TypeError("float_power() received an invalid combination of arguments - got two numbers")
     is_complex = any(v.dtype.is_complex for v in values) or any(isinstance(v, complex) for v in (input, exponent))
     dtype = _C.complex128 if is_complex else _C.float64
     if out is not None and out.dtype is not dtype:
@@ -306,6 +310,8 @@ Tensor.float_power_ = dispatched(_float_power_, "float_power_", method=True)
 @_both
 def ldexp(input, other, *, out=None):
     """input * 2 ** other."""
+    if not isinstance(other, Tensor):
+        raise TypeError(f"ldexp(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
     return _write(_C.mul(input, _C.pow(2.0, other)), out)
 
 
@@ -330,6 +336,8 @@ def kron(input, other, *, out=None):
 @_public
 def polar(abs, angle, *, out=None):
     """The complex number of an absolute value and an angle."""
+    if not isinstance(angle, Tensor) or not isinstance(abs, Tensor):
+        raise TypeError(f"polar(): expected two Tensors, got {type(abs).__name__} and {type(angle).__name__}")
     return _write(_C.complex(abs * angle.cos(), abs * angle.sin()), out)
 
 
@@ -361,6 +369,9 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
     if aweights is not None and not aweights.dtype.is_floating_point:
         raise RuntimeError(f"cov(): expected aweights to have floating point dtype but got aweights with {aweights.dtype} "
                            "dtype")
+    for v, name in ((fweights, "fweights"), (aweights, "aweights")):
+        if v is not None and v.numel() and bool((v < 0).any()):
+            raise RuntimeError(f"cov(): {name} cannot be negative")
     w = fweights if aweights is None else aweights if fweights is None else fweights * aweights
     total = w.sum() if w is not None else _C.tensor(float(count))
     mean = (x * w).sum(1, keepdim=True) / total if w is not None else x.sum(1, keepdim=True) / total
@@ -458,6 +469,7 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1):
     dims = [d % max(input.dim(), 1) if -input.dim() <= d < input.dim() else _bad_dim(d, input.dim()) for d in dims]
     if len(set(dims)) != len(dims):
         raise RuntimeError(f"dim {dims[0]} appears multiple times in the list of dims")
+    spacing = 1 if spacing is None else spacing
     given = list(spacing) if isinstance(spacing, (list, tuple)) else [spacing] * len(dims)
     if len(given) != len(dims):
         raise RuntimeError(f"torch.gradient expected spacing to be unspecified, a scalar, or a list of length {len(dims)}, but "
@@ -494,7 +506,7 @@ def renorm(input, p, dim, maxnorm, *, out=None):
 
 
 def _renorm_(self, p, dim, maxnorm):
-    return self.copy_(renorm(self, p, dim, maxnorm))
+    return self.copy_(renorm(self.clone(), p, dim, maxnorm))
 
 
 if "renorm_" not in vars(Tensor):

@@ -78,7 +78,14 @@ def tensordot(a, b, dims=2, out=None):
         if dims > min(a.dim(), b.dim()):
             raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
         dims = list(range(a.dim() - dims, a.dim())), list(range(dims))
-    return _write(_C.tensordot(a, b, list(dims[0]), list(dims[1])), out)
+    dims = [[d] if isinstance(d, int) else list(d) for d in dims]
+    # A dimension of size 1 meets one of any size.
+    for i, j in zip(*dims) if len(dims[0]) == len(dims[1]) else ():
+        if a.size(i) == 1 != b.size(j):
+            b = b.sum(j, keepdim=True)
+        elif b.size(j) == 1 != a.size(i):
+            a = a.sum(i, keepdim=True)
+    return _write(_C.tensordot(a, b, *dims), out)
 
 
 @_function
@@ -182,6 +189,127 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, la
     draws = _C.randn(shape, dtype=like.dtype, device=like.device, generator=generator)
     result = _write(draws * std + mean, out)
     return result.requires_grad_() if requires_grad else result
+
+
+def _in_place_view(name):
+    view = getattr(Tensor, name)
+
+    def function(self, *args, **kwargs):
+        self._become_view(view(self, *args, **kwargs))
+        return self
+
+    function.__name__, function.__doc__ = f"{name}_", f"Makes the tensor its own {name}()."
+    setattr(Tensor, function.__name__, dispatched(function, function.__name__, method=True))
+
+
+for _name in ("as_strided", "squeeze", "swapaxes", "swapdims", "t", "transpose", "unsqueeze"):
+    _in_place_view(_name)
+
+
+def _spread(name):
+    """var(x, dim, unbiased=True): the flag is a correction of 1 or 0."""
+    operator = getattr(_C, name)
+
+    def function(input, *args, unbiased=None, **kwargs):
+        """Variance or standard deviation; `correction` (or `unbiased`, for 1) is taken from the number of elements."""
+        if args and isinstance(args[0], bool):
+            unbiased, args = args[0], args[1:]
+        elif len(args) > 1 and isinstance(args[1], bool):
+            unbiased = args[1]
+            if len(args) > 2:
+                kwargs["keepdim"] = args[2]
+            args = args[:1]
+        if unbiased is not None:
+            kwargs["correction"] = int(unbiased)
+        if isinstance(args[0] if args else kwargs.get("dim"), int):
+            if args:
+                args = ([args[0]], *args[1:])
+            else:
+                kwargs["dim"] = [kwargs["dim"]]
+        if kwargs.get("correction", 1) is not None and not args and "dim" not in kwargs:
+            kwargs["dim"] = None
+        return operator(input, *args, **kwargs)
+
+    function.__name__ = name
+    globals()[name] = _function(function)
+    if name in vars(Tensor):
+        setattr(Tensor, name, dispatched(function, name, method=True))
+
+
+for _name in ("var", "std", "var_mean", "std_mean"):
+    _spread(_name)
+
+
+@_function
+def randint(*args, low=None, high=None, size=None, generator=None, out=None, dtype=None, **options):
+    """Integers of [low, high), evenly distributed; low is 0 unless given."""
+    given = list(args)
+    size = given.pop() if size is None and given and not isinstance(given[-1], int) else size
+    if given:
+        low, high = (low or 0, given[0]) if len(given) == 1 else given
+    if size is None or high is None:
+        raise TypeError(f"randint(): expected low (optional), high and size, got {args}")
+    return _write(_C.randint(low or 0, high, size, generator=generator, dtype=dtype or _C.int64, **options), out)
+
+
+@_function
+def randint_like(input, *args, low=None, high=None, **options):
+    """randint() of input's size and dtype."""
+    low, high = ((low or 0), *args) if len(args) == 1 else args if args else (low or 0, high)
+    return _C.randint_like(input, low, high, **options)
+
+
+@_function
+def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
+    """Elements repeated, each by one count or by a count of its own."""
+    if repeats is None:
+        counts, source = input, _C.arange(input.size(0))
+        dim = 0
+    elif isinstance(repeats, int):
+        return _C.repeat_interleave(input, repeats, dim)
+    else:
+        source, counts = (input.reshape(-1), repeats) if dim is None else (input, repeats)
+        dim = 0 if dim is None else dim
+    if counts.dim() > 1:
+        raise RuntimeError("repeat_interleave only accept 0D or 1D vector as repeat")
+    if counts.dtype not in (_C.int64, _C.int32):
+        raise RuntimeError("repeats has to be Long or Int tensor")
+    if counts.numel() == 1 and counts.numel() != source.size(dim):
+        counts = counts.reshape(1).expand(source.size(dim))
+    elif counts.numel() != source.size(dim):
+        raise RuntimeError(f"repeats must have the same size as input along dim, but got repeats.size(0) = {counts.numel()} "
+                           f"and input.size({dim}) = {source.size(dim)}")
+    places = [k for k, n in enumerate(counts.tolist()) for _ in range(n)]
+    if any(n < 0 for n in counts.tolist()):
+        raise RuntimeError("repeats can not be negative")
+    return source.index_select(dim, _C.tensor(places, dtype=_C.int64))
+
+
+@_method("repeat_interleave")
+def _repeat_interleave_method(self, repeats, dim=None, *, output_size=None):
+    return repeat_interleave(self, repeats, dim, output_size=output_size)
+
+
+@_function
+def tensor_split(input, indices_or_sections, dim=0):
+    """Parts along a dimension: a number of them, or cut at the indices."""
+    if isinstance(indices_or_sections, Tensor):
+        indices_or_sections = indices_or_sections.tolist()
+    return _C.tensor_split(input, indices_or_sections, dim)
+
+
+@_method("tensor_split")
+def _tensor_split_method(self, indices_or_sections, dim=0):
+    return tensor_split(self, indices_or_sections, dim)
+
+
+@_function
+def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
+    """The p-norm distances between the rows of two batches of matrices."""
+    modes = {"use_mm_for_euclid_dist_if_necessary": None, "use_mm_for_euclid_dist": 1, "donot_use_mm_for_euclid_dist": 2}
+    if compute_mode not in modes:
+        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+    return _C.cdist(x1, x2, p, modes[compute_mode])
 
 
 @_function

@@ -336,6 +336,7 @@ Tensor taken_along(Tensor self, Tensor indices, std::optional<int64_t> dim) {
            "take_along_dim(): input and indices should have the same number of dimensions, but got {} and {}",
            self.dim(), indices.dim());
   const int64_t d = wrap_dim(*dim, self.dim());
+  if (self.dim() == 0) return gather(self, d, indices);
   Sizes of_self = self.sizes(), of_index = indices.sizes();
   of_self[d] = of_index[d] = 1;
   Sizes self_sizes = broadcast_sizes(of_self, of_index), index_sizes = self_sizes;
@@ -386,6 +387,7 @@ void define_lookups(OpTable& t) {
                   const auto x = [&](IntList sizes) { return m.make(sizes, o.low, o.high); };
                   return std::vector<Sample>{{{x({3, 4}), m.make_index({3, 2}, 0, 4), 1}, "", ""},
                                              {{x({3, 4}), m.make_index({1, 2}, 0, 4), 1}, "broadcast", ""},
+                                             {{x({}), m.make_index({}, 0, 1), 0}, "0-dim", ""},
                                              {{x({3, 4}), m.make_index({5}, 0, 12)}, "flattened", ""}};
                 },
                 {.dtypes = dtypes::all})});

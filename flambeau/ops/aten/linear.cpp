@@ -266,6 +266,9 @@ Tensor tensordot_of(Tensor self, Tensor other, IntList dims_self, IntList dims_o
   FL_CHECK(dims_self.size() == dims_other.size(), RuntimeError,
            "both dimension lists should have same length, got {} and {}", dims_self.size(),
            dims_other.size());
+  FL_CHECK(dims_self.empty() || (self.dim() > 0 && other.dim() > 0), IndexError,
+           "tensordot: expected tensors with dimensions to contract, got {} and {} dimensions", self.dim(),
+           other.dim());
   std::vector<int64_t> a, b;
   for (size_t k = 0; k < dims_self.size(); ++k) {
     a.push_back(wrap_dim(dims_self[k].expect_int(), self.dim()));
@@ -307,6 +310,7 @@ void define_contractions(OpTable& t) {
                   return std::vector<Sample>{
                       {{x({2, 3, 4}), x({4, 3, 5}), Sizes{1, 2}, Sizes{1, 0}}, "", ""},
                       {{x({2, 3}), x({4}), Sizes{}, Sizes{}}, "outer", ""},
+                      {{x({}), x({4}), Sizes{0}, Sizes{0}}, "0-dim", "IndexError: dimensions to contract"},
                       {{x({2, 3}), x({4}), Sizes{1}, Sizes{0}}, "sizes", "RuntimeError: need to match"}};
                 },
                 {.dtypes = dtypes::integers | dtypes::floats, .tolerance = 1e-4})});

@@ -37,6 +37,7 @@ Tensor moved(Tensor self, IntList source, IntList destination) {
            "destination ({} dims)",
            to_string(source), to_string(destination));
   const std::vector<int64_t> from = dimensions(source, self.dim()), to = dimensions(destination, self.dim());
+  if (self.dim() == 0) return alias(self);
   std::vector<int64_t> order(self.dim(), -1), rest;
   for (size_t k = 0; k < from.size(); ++k) order[to[k]] = from[k];
   for (int64_t d = 0; d < self.dim(); ++d)
@@ -98,6 +99,7 @@ void define_orders(OpTable& table) {
          return std::vector<Sample>{
              {{m.make({2, 3, 4}, o.low, o.high), Sizes{0}, Sizes{2}}, "", ""},
              {{m.make({2, 3, 4}, o.low, o.high), Sizes{-1, 0}, Sizes{0, 1}}, "two", ""},
+             {{m.make({}, o.low, o.high), Sizes{0}, Sizes{0}}, "0-dim", ""},
              {{m.make({2, 3}, o.low, o.high), Sizes{0}, Sizes{0, 1}},
               "lengths",
               "RuntimeError: Invalid source"}};

@@ -147,6 +147,8 @@ InferResult roll_rule(const InferCtx& c, int) {
   FL_CHECK(shifts > 0, RuntimeError, "`shifts` required");
   FL_CHECK(shifts == dims || (dims == 0 && shifts == 1), RuntimeError,
            "shifts and dimensions must align. shifts: {}, dims:{}", shifts, dims);
+  FL_CHECK(dims == 0 || c.spec(0).dim() > 0, IndexError,
+           "Dimension specified as {} but tensor has no dimensions", c.ints(2)[0]);
   dimensions(c.ints(2), c.spec(0).dim());
   return rule::same_as_input().function(c, 0);
 }
@@ -226,6 +228,7 @@ void define_moves(OpTable& t) {
                  {{x(), Sizes{-2, 7}, Sizes{0, 1}}, "both", ""},
                  {{x(), Sizes{5}}, "flattened", ""},
                  {{m.make({0}, o.low, o.high), Sizes{1}, Sizes{0}}, "size 0", ""},
+                 {{m.make({}, o.low, o.high), Sizes{1}, Sizes{0}}, "0-dim", "IndexError: no dimensions"},
                  {{x(), Sizes{1, 2}, Sizes{0}}, "lengths", "RuntimeError: must align"}};
            },
            {.dtypes = dtypes::all})});

@@ -14,6 +14,7 @@ struct Overloads {
   std::vector<const OpInfo*> outs;  ///< the out= forms, tried only where a call names a result
   /// Where a number may stand for a tensor, as PyTorch has it: as self, as another argument.
   bool number_as_self = false, number_as_other = false;
+  bool numbers_only = false;  ///< and in all places at once
 };
 
 /// Every name of the table, in order of first definition.

@@ -152,6 +152,14 @@ void bind_generators(nb::module_& m) {
           nb::arg("seed"))
       .def("seed", [](GeneratorObject& g) { return g.generator->seed(); })
       .def("initial_seed", [](GeneratorObject& g) { return g.generator->initial_seed(); })
+      .def("get_offset", [](GeneratorObject& g) { return g.generator->offset(); })
+      .def("set_offset", [](GeneratorObject& g, int64_t offset) { g.generator->set_offset(offset); })
+      .def("clone_state",
+           [](GeneratorObject& g) {
+             GeneratorObject copy{make_ref<Generator>(g.generator->device())};
+             copy.generator->set_state(g.generator->get_state());
+             return copy;
+           })
       .def("get_state", [](GeneratorObject& g) { return wrap(g.generator->get_state()); })
       .def("set_state", [](GeneratorObject& g,
                            nb::handle state) { g.generator->set_state(expect_tensor(state, "set_state()")); })

@@ -21,6 +21,8 @@ from ._types import *
 from .autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .compile_function import compile
 from .torch_import import as_torch
+from .overrides import _DisableAll as DisableTorchFunction
+from .overrides import _DisableSubclasses as DisableTorchFunctionSubclass
 from .version import __version__
 from . import autograd, version
 

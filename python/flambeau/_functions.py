@@ -184,6 +184,106 @@ def set_flush_denormal(mode):
     return False
 
 
+def get_num_threads():
+    """Threads that one operator may use."""
+    return _C._num_threads()
+
+
+def set_num_threads(count):
+    if count <= 0:
+        raise RuntimeError("set_num_threads expects a positive integer")
+    _C._set_num_threads(count)
+
+
+def init_num_threads():
+    pass
+
+
+def is_nonzero(input):
+    """Whether the only element is not 0."""
+    if input.numel() != 1:
+        values = "no values" if input.numel() == 0 else "more than one value"
+        raise RuntimeError(f"Boolean value of Tensor with {values} is ambiguous")
+    return bool(input)
+
+
+def unravel_index(indices, shape):
+    """The coordinates of places in a flattened tensor of the given shape."""
+    shape = (shape,) if isinstance(shape, int) else tuple(int(n) for n in shape)
+    out = []
+    for size in reversed(shape):
+        out.append(indices % size)
+        indices = indices // size
+    return tuple(reversed(out))
+
+
+class SymInt:
+    """A size that is not known yet; sizes are plain integers here, so nothing is an instance."""
+
+
+class SymFloat:
+    """A number that depends on a size that is not known yet."""
+
+
+class SymBool:
+    """A condition on sizes that are not known yet."""
+
+
+def sym_int(a):
+    return int(a)
+
+
+def sym_float(a):
+    return float(a)
+
+
+def sym_not(a):
+    return not a
+
+
+def sym_max(a, b):
+    return max(a, b)
+
+
+def sym_min(a, b):
+    return min(a, b)
+
+
+def sym_ite(b, t, f):
+    return t if b else f
+
+
+def sym_sum(args):
+    return sum(args)
+
+
+def is_distributed(input):
+    return False
+
+
+def to_dlpack(tensor):
+    """The tensor as a DLPack capsule."""
+    return tensor.__dlpack__()
+
+
+def set_anomaly_enabled(mode, check_nan=True):
+    from .autograd import set_detect_anomaly
+
+    set_detect_anomaly(mode, check_nan)
+
+
+def is_anomaly_enabled():
+    from .autograd import anomaly_mode
+
+    return anomaly_mode.is_anomaly_enabled()
+
+
+def is_anomaly_check_nan_enabled():
+    from .autograd import anomaly_mode
+
+    return anomaly_mode.is_anomaly_check_nan_enabled()
+
+
 def get_num_interop_threads():
     return 1
 
@@ -192,6 +292,9 @@ def set_num_interop_threads(count):
     pass
 
 
+__all__ += ["get_num_threads", "set_num_threads", "init_num_threads", "is_nonzero", "unravel_index", "SymInt", "SymFloat",
+            "SymBool", "sym_int", "sym_float", "sym_not", "sym_max", "sym_min", "sym_ite", "sym_sum", "is_distributed",
+            "to_dlpack", "set_anomaly_enabled", "is_anomaly_enabled", "is_anomaly_check_nan_enabled"]
 __all__ += ["compiled_with_cxx11_abi", "is_grad_enabled", "_assert", "use_deterministic_algorithms",
             "are_deterministic_algorithms_enabled", "is_deterministic_algorithms_warn_only_enabled",
             "set_deterministic_debug_mode", "get_deterministic_debug_mode", "get_float32_matmul_precision",

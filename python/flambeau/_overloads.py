@@ -206,6 +206,86 @@ for _name in ("as_strided", "squeeze", "swapaxes", "swapdims", "t", "transpose",
     _in_place_view(_name)
 
 
+def _in_place_by_copy(name):
+    """name_() of an operator whose table entry has no such form."""
+    if f"{name}_" in vars(Tensor) or name not in vars(Tensor):
+        return
+    functional = getattr(Tensor, name)
+
+    def function(self, *args, **kwargs):
+        return self.copy_(functional(self.clone(), *args, **kwargs))
+
+    function.__name__, function.__doc__ = f"{name}_", f"{name}() in place."
+    setattr(Tensor, function.__name__, dispatched(function, function.__name__, method=True))
+
+
+for _name in ("addbmm", "cumprod", "cumsum", "index_reduce", "masked_scatter", "float_power", "ldexp"):
+    _in_place_by_copy(_name)
+
+
+@_method("random_")
+def _random(self, from_=None, to=None, *, generator=None, **options):
+    """Integers of [from, to), evenly distributed; all that the dtype can hold unless given."""
+    from_ = options.pop("from", from_)
+    if to is None and from_ is not None:
+        from_, to = 0, from_
+    if from_ is None:
+        from ._types import _FLOATS, _name, iinfo
+
+        bits = _FLOATS[_name(self.dtype)][0] + 1 if self.dtype.is_floating_point else None
+        from_, to = 0, 2 if self.dtype is _C.bool else 2**bits + 1 if bits else iinfo(self.dtype).max
+    elif from_ >= to:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={from_} >= to={to}")
+    return self.copy_(_C.randint(from_, to, self.shape, generator=generator))
+
+
+@_method("fill_diagonal_")
+def _fill_diagonal(self, fill_value, wrap=False):
+    """Writes a number on the main diagonal."""
+    if self.dim() < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if self.dim() > 2 and len(set(self.shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    step = sum(self.stride())
+    size = min(self.shape)
+    self.as_strided((size,), (step,), self.storage_offset()).fill_(fill_value)
+    if wrap and self.dim() == 2 and self.size(0) > self.size(1) + 1:
+        self[self.size(1) + 1:].fill_diagonal_(fill_value, wrap)
+    return self
+
+
+def _complex_draws(name, scale):
+    """Draws of complex numbers: real and imaginary parts of their own."""
+    operator = getattr(_C, name)
+
+    def function(*args, dtype=None, **kwargs):
+        wanted = dtype or (args[0].dtype if name.endswith("_like") else None)
+        if wanted is None or not wanted.is_complex:
+            return operator(*args, dtype=dtype, **kwargs)
+        real = wanted.to_real()
+        requires_grad = kwargs.pop("requires_grad", False)
+        if name.endswith("_like"):
+            args = (args[0].real, *args[1:])
+        made = _C.complex(operator(*args, dtype=real, **kwargs), operator(*args, dtype=real, **kwargs)) * scale
+        return made.requires_grad_() if requires_grad else made
+
+    function.__name__, function.__doc__ = name, operator.__doc__
+    globals()[name] = _function(function)
+
+
+for _name, _scale in (("rand", 1), ("rand_like", 1), ("randn", 0.5**0.5), ("randn_like", 0.5**0.5)):
+    _complex_draws(_name, _scale)
+
+
+@_function
+def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
+    """The numbers 0 to n - 1 in random order."""
+    if n < 0:
+        raise RuntimeError(f"n must be non-negative, got {n}")
+    order = _C.rand((n,), dtype=_C.float64, generator=generator).argsort() if n else _C.empty((0,), dtype=_C.int64)
+    return _write(order.to(device, dtype or _C.int64), out)
+
+
 def _spread(name):
     """var(x, dim, unbiased=True): the flag is a correction of 1 or 0."""
     operator = getattr(_C, name)

@@ -199,6 +199,51 @@ class TensorMethods:
         """Dimensions from the outermost in memory to the innermost."""
         return tuple(sorted(range(self.dim()), key=lambda d: (-self.stride(d), d)))
 
+    def __delitem__(self, index):
+        raise TypeError("Tensor does not support deleting items")
+
+    def __rdiv__(self, other):
+        return other / self
+
+    def __div__(self, other):
+        return self / other
+
+    def __idiv__(self, other):
+        self /= other
+        return self
+
+    def __long__(self):
+        return int(self)
+
+    def __nonzero__(self):
+        return bool(self)
+
+    def is_nonzero(self):
+        """Whether the only element is not 0."""
+        return bool(self)
+
+    def is_distributed(self):
+        return False
+
+    def resize(self, *size):
+        return self.reshape(*size)
+
+    def resize_as(self, other):
+        return self.reshape(other.shape)
+
+    def module_load(self, other, assign=False):
+        """What takes this tensor's place where a Module loads `other`."""
+        return other if assign else self.copy_(other)
+
+    def const_data_ptr(self):
+        return self.data_ptr()
+
+    def chalf(self, memory_format=None):
+        return self.to(_C.complex32)
+
+    def record_stream(self, stream):
+        """Has no effect on the CPU."""
+
     def is_neg(self):
         return False
 

@@ -93,6 +93,9 @@ class _DisableAll(contextlib.ContextDecorator):
         _C._set_torch_function_all_off(self._before)
 
 
+_C.DisableTorchFunctionSubclass, _C.DisableTorchFunction = _DisableSubclasses, _DisableAll
+
+
 def default_torch_function(cls, func, types, args=(), kwargs=None):
     """What Tensor.__torch_function__ does: the call itself, its tensors as `cls`."""
     if not all(issubclass(cls, t) for t in types):

@@ -35,11 +35,17 @@ def _difference(func, inputs, x, index, step):
 
 
 class _NoGrad:
+    _mode = False
+
     def __enter__(self):
-        self._before = _C._set_grad_enabled(False)
+        self._before = _C._set_grad_enabled(self._mode)
 
     def __exit__(self, *error):
         _C._set_grad_enabled(self._before)
+
+
+class _Grad(_NoGrad):
+    _mode = True
 
 
 def _indices(x):
@@ -198,6 +204,10 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
     count = len(grad_outputs)
 
     def gradient(*args):
+        with _Grad():
+            return gradient_of(*args)
+
+    def gradient_of(*args):
         given, seeds = args[:-count], args[-count:]
         outputs = [y for y in _outputs(func, given) if y.requires_grad]
         grads = _C._grad(outputs, _differentiable(given)[:len(wanted)], list(seeds), True, True, True)

@@ -206,12 +206,25 @@ std::string given_types(const CallArguments& call) {
            overloads.name, given_types(call), list);
 }
 
+/// Whether some parameter that may be a tensor got one (or there is none such).
+bool has_tensor(const OpInfo& op, const Arguments& args) {
+  bool any = false;
+  for (size_t k = 0; k < args.size(); ++k) {
+    if (op.schema.args[k].type != ArgType::Tensor) continue;
+    if (args[k].is_tensor()) return true;
+    any = true;
+  }
+  return !any;
+}
+
 /// The overload that the arguments fit: first exactly, then leniently. Null if none does.
 const OpInfo* choose(const Overloads& o, bool out, const CallArguments& call, bool method, Arguments& args) {
   for (const bool lenient : {false, true}) {
     const BindOptions options{method, lenient, lenient && o.number_as_self, lenient && o.number_as_other};
     for (const OpInfo* op : out ? o.outs : o.ops)
-      if (bind_arguments(*op, call, options, args, nullptr)) return op;
+      if (bind_arguments(*op, call, options, args, nullptr) &&
+          (!options.number_as_self || o.numbers_only || has_tensor(*op, args)))
+        return op;
   }
   return nullptr;
 }
@@ -228,33 +241,18 @@ Arguments run(const OpInfo& op, Arguments& args) {
   return outs;
 }
 
-/// Operators that take a number in the place of `self`, and in the place of another tensor.
-constexpr std::string_view kNumberAsSelf[] = {"add",
-                                              "sub",
-                                              "mul",
-                                              "div",
-                                              "floor_divide",
-                                              "pow",
-                                              "remainder",
-                                              "xlogy",
-                                              "bitwise_and",
-                                              "bitwise_or",
-                                              "bitwise_xor",
-                                              "bitwise_left_shift",
-                                              "bitwise_right_shift",
-                                              "where",
-                                              "special_xlog1py",
-                                              "special_zeta",
-                                              "isin",
-                                              "result_type"};
-constexpr std::string_view kNumberAsOther[] = {
-    "rsub", "eq",       "ne",        "lt",        "le",          "gt",   "ge",
-    "fmod", "copysign", "clamp_min", "clamp_max", "masked_fill", "lerp", "float_power",
-    "fill", "divide",   "multiply",  "subtract",  "true_divide"};
+// Operators that take a number in the place of `self`, of another tensor, and of all tensors at once.
+constexpr std::string_view kNumberAsSelf =
+    " add sub mul div floor_divide pow remainder xlogy bitwise_and bitwise_or bitwise_xor bitwise_left_shift "
+    "bitwise_right_shift where special_xlog1py special_zeta isin ";
+constexpr std::string_view kNumberAsOther =
+    " rsub eq ne lt le gt ge fmod copysign clamp_min clamp_max masked_fill lerp fill index_fill ";
+constexpr std::string_view kNumbersOnly = " add sub mul div floor_divide ";
 
-bool lists(std::span<const std::string_view> list, std::string_view name) {
+bool lists(std::string_view list, std::string_view name) {
+  if (name.starts_with('_')) return true;
   if (name.ends_with('_')) name.remove_suffix(1);
-  return name.starts_with('_') || std::find(list.begin(), list.end(), name) != list.end();
+  return list.find(fmt::format(" {} ", name)) != std::string_view::npos;
 }
 
 /// A result in the tensor given as out=, of an operator that has no form for it.
@@ -286,7 +284,12 @@ const std::vector<Overloads>& all_overloads() {
       const auto [it, is_new] = position.emplace(op.schema.name, out->size());
       if (is_new) {
         const bool self = lists(kNumberAsSelf, op.schema.name);
-        out->push_back({op.schema.name, {}, {}, self, self || lists(kNumberAsOther, op.schema.name)});
+        out->push_back({op.schema.name,
+                        {},
+                        {},
+                        self,
+                        self || lists(kNumberAsOther, op.schema.name),
+                        lists(kNumbersOnly, op.schema.name)});
       }
       Overloads& o = (*out)[it->second];
       const bool is_out = op.functional && op.functional->out == &op;

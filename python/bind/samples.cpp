@@ -3,7 +3,6 @@
 
 #include <nanobind/stl/string.h>
 
-#include "flambeau/base/parallel.h"
 #include "flambeau/op/op.h"
 #include "module.h"
 #include "overloads.h"
@@ -62,8 +61,6 @@ nb::object call_exactly(const std::string& full_name, nb::args given) {
 }  // namespace
 
 void bind_samples(nb::module_& m) {
-  m.def("_num_threads", num_threads);
-  m.def("_set_num_threads", set_num_threads);
   m.def("_operators", [] {
     nb::list out;
     for (const OpInfo& op : op_table().all()) out.append(describe(op));

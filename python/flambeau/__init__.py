@@ -10,7 +10,16 @@ from . import _C
 from . import overrides
 from . import _aliases, _dispatch_keys, _tensor
 
-globals().update({_name: _value for _name, _value in vars(_C).items() if not _name.startswith("__")})
+# Imported when they are first asked for.
+_MODULES = (
+    "accelerator", "amp", "ao", "autograd", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "export",
+    "fft", "func", "futures", "fx", "hub", "jit", "library", "linalg", "masked", "mps", "multiprocessing", "nn", "onnx", "optim",
+    "overrides", "package", "profiler", "quantization", "random", "return_types", "serialization", "signal", "sparse",
+    "special", "storage", "testing", "torch_version", "types", "utils", "xpu", "_custom_ops", "_dynamo", "_inductor",
+    "_ops", "_utils",
+)
+# The compiled part's names; a module goes before an operator of its name.
+globals().update({n: v for n, v in vars(_C).items() if not n.startswith("__") and n not in _MODULES})
 
 from ._C import Size, Tensor, device, dtype, layout, memory_format
 from ._composites import *
@@ -26,14 +35,6 @@ from .overrides import _DisableSubclasses as DisableTorchFunctionSubclass
 from .version import __version__
 from . import autograd, version
 
-# Imported when they are first asked for.
-_MODULES = (
-    "accelerator", "amp", "ao", "autograd", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "export", "fft", "func",
-    "futures", "fx", "hub", "jit", "library", "linalg", "masked", "mps", "multiprocessing", "nn", "onnx", "optim",
-    "overrides", "package", "profiler", "quantization", "random", "return_types", "serialization", "signal", "sparse",
-    "special", "storage", "testing", "torch_version", "types", "utils", "xpu", "_custom_ops", "_dynamo", "_inductor",
-    "_ops", "_utils",
-)
 # Names that live in one of them.
 _HOMES = {
     "serialization": ("save", "load"),

@@ -114,21 +114,6 @@ def broadcast_shapes(*shapes):
 
 
 @_public
-def atleast_3d(*tensors):
-    """Tensors with three dimensions or more."""
-
-    def extend(x):
-        if x.dim() == 0:
-            return x.reshape(1, 1, 1)
-        if x.dim() == 1:
-            return x[None, :, None]
-        return x.unsqueeze(-1) if x.dim() == 2 else x
-
-    single = len(tensors) == 1 and isinstance(tensors[0], Tensor)
-    return extend(tensors[0]) if single else tuple(extend(x) for x in _tensor_list(tensors))
-
-
-@_public
 def column_stack(tensors, *, out=None):
     """Side by side, 1-dim tensors as columns."""
     return _write(_C.hstack([t.reshape(t.numel(), 1) if t.dim() <= 1 else t for t in tensors]), out)
@@ -139,7 +124,9 @@ def dstack(tensors, *, out=None):
     """One behind the other, along the third dimension."""
     if not tensors:
         raise RuntimeError("dstack expects a non-empty TensorList")
-    return _write(_C.cat(list(atleast_3d(*tensors) if len(tensors) > 1 else [atleast_3d(tensors[0])]), 2), out)
+    from ._overloads import atleast_3d
+
+    return _write(_C.cat([atleast_3d(t) for t in tensors], 2), out)
 
 
 def _split_along(name, dim, rank):
@@ -253,7 +240,9 @@ def sum_to_size(input, *size):
     if lead < 0 or any(n not in (1, m) for n, m in zip(size, shape[lead:])):
         raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(shape)}}}.")
     dims = list(_python_range(lead)) + [lead + d for d, n in enumerate(size) if n == 1 and shape[lead + d] != 1]
-    return input.sum(dims, keepdim=True).reshape(size) if dims else input.clone()
+    if not size:
+        return input.sum()
+    return input.sum(dims, keepdim=True).reshape(size) if dims else _C.alias(input)
 
 
 @_both
@@ -310,7 +299,7 @@ Tensor.float_power_ = dispatched(_float_power_, "float_power_", method=True)
 @_both
 def ldexp(input, other, *, out=None):
     """input * 2 ** other."""
-    if not isinstance(other, Tensor):
+    if not isinstance(other, Tensor) or not isinstance(input, Tensor):
         raise TypeError(f"ldexp(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
     return _write(_C.mul(input, _C.pow(2.0, other)), out)
 
@@ -742,3 +731,16 @@ def range(start, end=None, step=1, *, out=None, dtype=None, layout=None, device=
 
 for _name in ("tril_indices", "triu_indices"):
     globals()[_name] = _public(globals()[_name])
+
+
+@_public
+def poisson(input, generator=None):
+    """Draws of Poisson distributions of the given rates: arrivals within one unit of time."""
+    if input.numel() == 0:
+        return input.clone()
+    if bool((input < 0).any()):
+        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
+    top = float(input.max())
+    count = int(top + 12 * math.sqrt(top) + 12)
+    waits = -_C.rand((count, *input.shape), dtype=_C.float64, generator=generator).clamp(min=1e-300).log()
+    return (waits.cumsum(0) <= input).sum(0).to(input.dtype)

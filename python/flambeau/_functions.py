@@ -184,17 +184,6 @@ def set_flush_denormal(mode):
     return False
 
 
-def get_num_threads():
-    """Threads that one operator may use."""
-    return _C._num_threads()
-
-
-def set_num_threads(count):
-    if count <= 0:
-        raise RuntimeError("set_num_threads expects a positive integer")
-    _C._set_num_threads(count)
-
-
 def init_num_threads():
     pass
 
@@ -292,7 +281,7 @@ def set_num_interop_threads(count):
     pass
 
 
-__all__ += ["get_num_threads", "set_num_threads", "init_num_threads", "is_nonzero", "unravel_index", "SymInt", "SymFloat",
+__all__ += ["init_num_threads", "is_nonzero", "unravel_index", "SymInt", "SymFloat",
             "SymBool", "sym_int", "sym_float", "sym_not", "sym_max", "sym_min", "sym_ite", "sym_sum", "is_distributed",
             "to_dlpack", "set_anomaly_enabled", "is_anomaly_enabled", "is_anomaly_check_nan_enabled"]
 __all__ += ["compiled_with_cxx11_abi", "is_grad_enabled", "_assert", "use_deterministic_algorithms",

@@ -32,6 +32,23 @@ def meshgrid(*tensors, indexing=None):
     return _C.meshgrid(_tensor_list(tensors), indexing=indexing or "ij")
 
 
+def _variadic(name):
+    """f(a, b) of an operator over a list of tensors."""
+    operator = getattr(_C, name, None)
+    if not isinstance(operator, _C._Operator):
+        return
+
+    def function(*tensors):
+        return operator(_tensor_list(tensors))
+
+    function.__name__, function.__doc__ = name, operator.__doc__
+    globals()[name] = _function(function)
+
+
+for _name in ("block_diag", "cartesian_prod"):
+    _variadic(_name)
+
+
 @_function
 def atleast_1d(*tensors):
     """Tensors with one dimension or more."""
@@ -42,6 +59,18 @@ def atleast_1d(*tensors):
 def atleast_2d(*tensors):
     """Tensors with two dimensions or more."""
     return _each(tensors, lambda x: x.reshape(1, -1) if x.dim() < 2 else x)
+
+
+@_function
+def atleast_3d(*tensors):
+    """Tensors with three dimensions or more."""
+
+    def extend(x):
+        if x.dim() < 2:
+            return x.reshape(1, -1, 1)
+        return x.unsqueeze(-1) if x.dim() == 2 else x
+
+    return _each(tensors, extend)
 
 
 def _each(tensors, change):
@@ -219,7 +248,7 @@ def _in_place_by_copy(name):
     setattr(Tensor, function.__name__, dispatched(function, function.__name__, method=True))
 
 
-for _name in ("addbmm", "cumprod", "cumsum", "index_reduce", "masked_scatter", "float_power", "ldexp"):
+for _name in ("addbmm", "cumprod", "cumsum", "index_reduce", "masked_scatter", "mvlgamma", "polygamma"):
     _in_place_by_copy(_name)
 
 

@@ -1,0 +1,87 @@
+"""Forms of calls that PyTorch sorts out before an operator runs: numbers, lists, out=, in-place views, second names."""
+import pytest
+
+import flambeau as fl
+
+
+@pytest.mark.parametrize("call", [
+    lambda: fl.maximum(fl.ones(3), 2), lambda: fl.atan2(fl.ones(3), 2), lambda: fl.eq(2, fl.ones(3)), lambda: fl.pow(2, 3),
+    lambda: fl.rsub(2, fl.ones(3)), lambda: fl.remainder(2, 3), lambda: fl.logical_and(fl.ones(3), 2),
+])
+def test_numbers_that_are_no_tensors(call):
+    with pytest.raises(TypeError):
+        call()
+
+
+def test_numbers_in_the_places_of_tensors():
+    x = fl.tensor([1.0, 2.0])
+    assert fl.add(1, x).tolist() == [2, 3] and fl.pow(2, x).tolist() == [2, 4] and fl.fmod(x, 2).tolist() == [1, 0]
+    assert (2 - x).tolist() == [1, 0] and (2 ** x).tolist() == [2, 4] and (3 % x).tolist() == [0, 1]
+    assert fl.where(x > 1, 1.0, 0.0).tolist() == [0, 1] and x.where(x > 1, fl.zeros(2)).tolist() == [0, 2]
+
+
+def test_integers_for_lists_and_tensors_for_integers():
+    x = fl.arange(6).view(2, 3)
+    assert x.movedim(0, 1).shape == (3, 2) and x.view(fl.tensor(3), 2).shape == (3, 2)
+    assert x.narrow(1, fl.tensor(1), 2).tolist() == [[1, 2], [4, 5]]
+    assert fl.polygamma(1, fl.ones(1)).item() == pytest.approx(fl.ones(1).polygamma(1).item())
+
+
+def test_out_of_every_function():
+    out = fl.empty(0)
+    assert fl.randn(3, out=out) is out and out.shape == (3,)
+    indices = fl.empty(0, dtype=fl.int64)
+    assert fl.nonzero(fl.tensor([0, 2]), out=indices) is indices and indices.tolist() == [[1]]
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        fl.add(fl.ones(1), 1, out=fl.empty(1, dtype=fl.int64))
+
+
+def test_views_in_place():
+    base = fl.arange(6.0)
+    x = base.view(2, 3)
+    assert x.t_() is x and x.shape == (3, 2) and x.unsqueeze_(0).squeeze_().shape == (3, 2)
+    x[0, 1] = 9
+    assert base[3] == 9
+    leaf = fl.ones(2, 3, requires_grad=True)
+    with pytest.raises(RuntimeError, match="leaf"):
+        leaf.t_()
+    y = leaf * 2
+    y.transpose_(0, 1)
+    (y * fl.arange(6.0).view(3, 2)).sum().backward()
+    assert leaf.grad.tolist() == [[0, 4, 8], [2, 6, 10]]
+
+
+def test_second_names():
+    x = fl.tensor([-1.5, 2.0])
+    assert fl.absolute(x).tolist() == x.absolute().tolist() == [1.5, 2] and fl.multiply.__name__ == "multiply"
+    assert fl.concat([x, x]).shape == (4,) and fl.true_divide(x, 2).tolist() == [-0.75, 1]
+    assert x.clone().absolute_().tolist() == [1.5, 2]
+
+
+@pytest.mark.parametrize("call, dims", [
+    (lambda x: fl.roll(x, 0, 0), IndexError), (lambda x: fl.tensordot(x, fl.ones(2), ([0], [0])), (IndexError, RuntimeError)),
+])
+def test_dimensions_of_a_tensor_that_has_none(call, dims):
+    with pytest.raises(dims):
+        call(fl.tensor(1.0))
+    assert fl.movedim(fl.tensor(1.0), 0, 0).item() == 1
+
+
+def test_flags_and_draws():
+    x = fl.tensor([1.0, 2.0, 4.0])
+    assert x.var(unbiased=False).item() == pytest.approx(x.var(correction=0).item())
+    assert fl.std(x, 0, True).item() == pytest.approx(x.std().item())
+    assert sorted(fl.randperm(5).tolist()) == [0, 1, 2, 3, 4]
+    assert fl.randint(3, (50,)).max() < 3 and fl.randint(5, 6, (4,)).tolist() == [5] * 4
+    assert fl.randn(4, dtype=fl.complex64).is_complex()
+
+
+def test_compositions():
+    a, b = fl.tensor([[1.0, 2.0]]), fl.tensor([3.0])
+    assert fl.block_diag(a, b).tolist() == [[1, 2, 0], [0, 0, 3]] and fl.kron(a, a).tolist() == [[1, 2, 2, 4]]
+    assert fl.cartesian_prod(fl.tensor([1, 2]), fl.tensor([3])).tolist() == [[1, 3], [2, 3]]
+    assert fl.einsum("ij,kj->ik", a, a).item() == 5 and fl.broadcast_shapes((2, 1), (3,)) == (2, 3)
+    values, inverse, counts = fl.unique(fl.tensor([3, 1, 3]), return_inverse=True, return_counts=True)
+    assert (values.tolist(), inverse.tolist(), counts.tolist()) == ([1, 3], [1, 0, 1], [1, 2])
+    assert fl.quantile(fl.tensor([1.0, 2.0, 3.0]), 0.5).item() == 2 and fl.equal(a, a) and not fl.allclose(a, a + 1)
+    assert fl.where(fl.tensor([0, 1]))[0].tolist() == [1] and fl.norm(b).item() == 3

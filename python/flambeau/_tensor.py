@@ -134,7 +134,7 @@ class TensorMethods:
         return False
 
     def is_shared(self):
-        return getattr(self.untyped_storage(), "_is_shared", False)
+        return self.untyped_storage().is_shared()
 
     def share_memory_(self):
         """Moves the elements into memory that other processes can map."""

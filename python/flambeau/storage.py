@@ -1,7 +1,9 @@
 """Storages: the memory behind tensors, as bytes (UntypedStorage) or as elements of one dtype (TypedStorage)."""
 import copy as _copy
 import mmap
+import os
 import tempfile
+import weakref
 
 from . import _C
 from ._C import UntypedStorage
@@ -69,7 +71,7 @@ class _UntypedMethods:
         array[:] = array.byteswap()
 
     def is_shared(self):
-        return getattr(self, "_is_shared", False)
+        return self._cdata in _shared
 
     def share_memory_(self):
         raise NotImplementedError("a storage cannot move to shared memory by itself; use Tensor.share_memory_()")
@@ -246,14 +248,43 @@ for _dtype, _type in TYPE_NAMES.items():
     globals()[f"{_type}Storage"] = _typed_class(_type, getattr(_C, _dtype))
 
 
+class _SharedMemory(mmap.mmap):
+    """Memory that other processes can map: they are given its descriptor."""
+
+    descriptor = None
+
+
+# By storage; an entry lives as long as its storage.
+_shared = weakref.WeakValueDictionary()
+
+
+def on_descriptor(descriptor, size):
+    """A storage on shared memory; it closes the descriptor in the end."""
+    memory = _SharedMemory(descriptor, size)
+    memory.descriptor = descriptor
+    weakref.finalize(memory, os.close, descriptor)
+    storage = UntypedStorage._on_buffer(memory)
+    _shared[storage._cdata] = memory
+    return storage
+
+
+def descriptor_of(storage):
+    """The descriptor of a storage in shared memory."""
+    return _shared[storage._cdata].descriptor
+
+
 def share(tensor):
-    """Moves a tensor's elements, in place, into memory that forked processes see too."""
+    """Moves a tensor's elements, in place, into memory that other processes see too. Views of it stay where they are."""
     untyped = tensor.untyped_storage()
-    if getattr(untyped, "_is_shared", False) or not untyped.nbytes():
+    if untyped.is_shared() or not untyped.nbytes():
         return tensor
-    with tempfile.TemporaryFile(dir="/dev/shm") as file:
-        file.truncate(untyped.nbytes())
-        shared = UntypedStorage._on_buffer(mmap.mmap(file.fileno(), untyped.nbytes()))
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("flambeau")
+    else:
+        with tempfile.TemporaryFile() as file:
+            descriptor = os.dup(file.fileno())
+    os.truncate(descriptor, untyped.nbytes())
+    shared = on_descriptor(descriptor, untyped.nbytes())
     shared.copy_(untyped)
     moved = _C._tensor_on_storage(shared, tensor.dtype, tensor.storage_offset(), tensor.size(), tensor.stride())
     tensor.data = moved

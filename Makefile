@@ -18,6 +18,10 @@ PEER := $(or $(PEER_PYTHON),$(wildcard .peer/bin/python))
 demo: configure
 	@cmake --build $(BUILD) --target digits
 	@$(BUILD)/examples/digits/digits
+	@if [ -e $(BUILD)/python/flambeau ]; then \
+	  cmake --build $(BUILD) --target _C && \
+	  PYTHONPATH=$(BUILD)/python $(PYTHON_ENV) examples/digits/digits.py --plot $(BUILD)/digits.png; \
+	fi
 
 test: test-cpp test-python
 

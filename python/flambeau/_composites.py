@@ -10,9 +10,9 @@ __all__ = []
 _python_range, _python_sorted = range, sorted
 
 
-def _public(function, *, method=False):
+def _public(function, *, method=False, always=False):
     name = function.__name__
-    if isinstance(getattr(_C, name, None), _C._Operator):
+    if not always and isinstance(getattr(_C, name, None), _C._Operator):
         return getattr(_C, name)
     __all__.append(name)
     if method:
@@ -23,6 +23,11 @@ def _public(function, *, method=False):
 def _both(function):
     """A function that is a method of Tensor too."""
     return _public(function, method=True)
+
+
+def _always(function):
+    """The same, before an operator of that name: its arguments are other ones."""
+    return _public(function, method=True, always=True)
 
 
 def _write(result, out):
@@ -562,7 +567,7 @@ for _name in _VIEWS:
 # ---- unique
 
 
-@_public
+@_always
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
     """The different elements (or slices along dim), with where each came from and how often, if asked."""
     if dim is None:
@@ -609,7 +614,7 @@ def _runs(values, order, shape, return_inverse, return_counts):
     return _selected(values[starts], inverse.reshape(shape), lengths, return_inverse, return_counts)
 
 
-@_public
+@_always
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
     """The first of every run of equal elements (or slices along dim)."""
     if dim is None or input.dim() == 1:
@@ -621,16 +626,6 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
     at = starts.nonzero().reshape(-1)
     ends = _C.cat([at[1:], _C.tensor([rows.size(0)])]) if rows.size(0) else at
     return _selected(input.index_select(dim, at), starts.to(_C.int64).cumsum(0) - 1, ends - at, return_inverse, return_counts)
-
-
-def _method_of(function):
-    if function.__name__ not in vars(Tensor):
-        setattr(Tensor, function.__name__, dispatched(getattr(function, "__wrapped__", function), function.__name__, method=True))
-
-
-for _function in (unique, unique_consecutive):
-    if hasattr(_function, "__wrapped__"):
-        _method_of(_function)
 
 
 # ---- quantiles

@@ -1,5 +1,5 @@
 """Functions whose arguments PyTorch sorts in Python before an operator runs: they stand before the table's own names."""
-from . import _C
+from . import _C, _composites
 from ._C import Tensor
 from ._composites import _tensor_list, _write
 from .overrides import dispatched
@@ -413,12 +413,64 @@ def _tensor_split_method(self, indices_or_sections, dim=0):
 
 
 @_function
-def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
-    """The p-norm distances between the rows of two batches of matrices."""
-    modes = {"use_mm_for_euclid_dist_if_necessary": None, "use_mm_for_euclid_dist": 1, "donot_use_mm_for_euclid_dist": 2}
-    if compute_mode not in modes:
-        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
-    return _C.cdist(x1, x2, p, modes[compute_mode])
+def narrow(input, dim, start, length):
+    """The part of a dimension from start on: a view."""
+    return _C.narrow(input, dim, _start(start), length)
+
+
+@_method("narrow")
+def _narrow_method(self, dim, start, length):
+    return _C.narrow(self, dim, _start(start), length)
+
+
+def _start(start):
+    if not isinstance(start, Tensor):
+        return start
+    if start.dim() or start.dtype.is_floating_point or start.dtype.is_complex or start.dtype is _C.bool:
+        raise RuntimeError("start must be an 0-dim integral Tensor.")
+    return start.item()
+
+
+def _between(name):
+    """linspace and logspace, whose ends may be tensors of one element."""
+    operator = globals().get(name) or getattr(_C, name, None) or getattr(_composites, name)
+
+    def function(start, end, *args, **kwargs):
+        ends = [v for v in (start, end) if isinstance(v, Tensor)]
+        if any(v.dim() for v in ends):
+            raise RuntimeError(f"{name} only supports 0-dimensional start and end tensors, but got start with "
+                               f"{getattr(start, 'ndim', 0)} dimension(s) and end with {getattr(end, 'ndim', 0)} dimension(s).")
+        start, end = (v.item() if isinstance(v, Tensor) else v for v in (start, end))
+        return operator(start, end, *args, **kwargs)
+
+    function.__name__, function.__doc__ = name, operator.__doc__
+    globals()[name] = _function(function)
+
+
+for _name in ("linspace", "logspace"):
+    _between(_name)
+
+
+def _copies_into(name):
+    """A copy of several views, written into given tensors."""
+    operator = getattr(_C, name, None)
+    if not isinstance(operator, _C._Operator):
+        return
+
+    def function(*args, out=None, **kwargs):
+        copies = operator(*args, **kwargs)
+        if out is None:
+            return copies
+        for target, value in zip(out, copies):
+            _write(value, target)
+        return None
+
+    function.__name__, function.__doc__ = name, operator.__doc__
+    globals()[name] = _function(function)
+
+
+for _name in ("unbind_copy", "split_copy", "split_with_sizes_copy"):
+    _copies_into(_name)
 
 
 @_function

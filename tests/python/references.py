@@ -302,7 +302,7 @@ reference("squeeze.dims")(lambda x, dims: np.squeeze(x, tuple(d for d in dims if
 reference("transpose.int", "swapaxes")(lambda x, a, b: np.swapaxes(x, a, b) if x.ndim else x)
 reference("t")(np.transpose)
 reference("mT")(lambda x: np.swapaxes(x, -1, -2))
-reference("movedim.intlist")(np.moveaxis)
+reference("movedim.intlist")(lambda x, source, to: x if x.ndim == 0 else np.moveaxis(x, source, to))
 reference("select.int")(lambda x, dim, index: np.take(x, index, dim))
 reference("diagonal")(np.diagonal)
 reference("flatten.using_ints")(lambda x, a, b: x.reshape(1) if x.ndim == 0 else x.reshape(x.shape[: a % x.ndim] + (math.prod(x.shape[a % x.ndim : b % x.ndim + 1]),) + x.shape[b % x.ndim + 1 :]))
@@ -433,7 +433,12 @@ def to_index(indices):
 reference("index.Tensor", "_index")(lambda x, indices: x[to_index(indices)])
 reference("index_select")(lambda x, dim, index: np.take(x, index, dim) if x.ndim else x)
 reference("take")(lambda x, index: np.take(x, index))
-reference("take_along_dim")(lambda x, indices, dim: np.take_along_axis(x.reshape(-1) if dim is None else x, indices.reshape(-1) if dim is None else indices, 0 if dim is None else dim))
+@reference("take_along_dim")
+def take_along_dim(x, indices, dim):
+    if x.ndim == 0:
+        return x
+    flat = dim is None
+    return np.take_along_axis(x.reshape(-1) if flat else x, indices.reshape(-1) if flat else indices, 0 if flat else dim)
 reference("masked_select")(lambda x, mask: np.broadcast_arrays(x, mask)[0][np.broadcast_arrays(x, mask)[1]])
 reference("nonzero")(lambda x: np.argwhere(x))
 reference("embedding")(lambda weight, indices, *ignored: weight[indices])

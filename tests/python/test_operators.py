@@ -137,8 +137,7 @@ def public_call(operator, arguments):
 
 def is_plain(operator, arguments):
     """No number stands for a tensor: max(x, 1) is max.dim and not max.other."""
-    return not any(t == "Tensor" and not isinstance(a, fl.Tensor) for a, (_, t, _) in zip(arguments, operator["arguments"])) or len(
-        [o for o in OPERATORS.values() if o["name"] == operator["name"]]) == 1
+    return not any(t == "Tensor" and not isinstance(a, fl.Tensor) for a, (_, t, _) in zip(arguments, operator["arguments"]))
 
 
 def bits(result):

@@ -288,9 +288,9 @@ void define_unfold_backward(OpTable& t) {
             .tags = Tag::Reduction | Tag::NoInPlace,
             .infer =
                 [](const InferCtx& c, int) {
-                  FL_CHECK(!c.ints(1).empty() && c.spec(0).dim() == static_cast<int>(c.ints(1).size()) + 1,
-                           RuntimeError, "unfold_backward: expected windows of {} dimensions, got {}",
-                           c.ints(1).size() + 1, c.spec(0).dim());
+                  FL_CHECK(c.spec(0).dim() == static_cast<int>(c.ints(1).size()) + 1, RuntimeError,
+                           "unfold_backward: expected windows of {} dimensions, got {}", c.ints(1).size() + 1,
+                           c.spec(0).dim());
                   return InferResult{make_spec(c.ints(1), c.spec(0).dtype, c.spec(0).device)};
                 },
             .lower = lower_unfold_backward,

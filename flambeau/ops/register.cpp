@@ -44,6 +44,13 @@ namespace fl {
   X(pool)                    \
   X(attention)               \
   X(image)                   \
+  X(random_slope)            \
+  X(resize)                  \
+  X(grid_sample)             \
+  X(choice_pool)             \
+  X(margin_loss)             \
+  X(ctc_loss)                \
+  X(embedding_bag)           \
   X(einsum)                  \
   X(sequence)                \
   X(columns)                 \

@@ -8,6 +8,7 @@ import flambeau as fl
 from conversion import array, for_reference
 from flambeau import _C
 from references import REFERENCES
+import references_nn  # noqa: F401 (adds its own)
 
 SEED = 2026
 DTYPES = [fl.bool, fl.uint8, fl.int8, fl.int16, fl.int32, fl.int64, fl.float16, fl.bfloat16, fl.float32, fl.float64, fl.complex64, fl.complex128]

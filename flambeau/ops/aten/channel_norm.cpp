@@ -117,8 +117,10 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm_of(Tensor input, Tensor weight, Te
     SymInt count = input.sizes()[0];
     for (int d = 2; d < input.dim(); ++d) count *= input.sizes()[d];
     const auto [value, mean, var] = _standardize(input, all_but_channels(input), eps);
-    update(running_mean, mean, momentum);
-    update(running_var, unbiased(var, count), momentum);
+    if (count > SymInt(0)) {
+      update(running_mean, mean, momentum);
+      update(running_var, unbiased(var, count), momentum);
+    }
     const Tensor out = affine(value, weight, bias);
     return {to_dtype(out, input.dtype()), reshape(mean, {channels}),
             reshape(rsqrt(add(var, eps)), {channels})};

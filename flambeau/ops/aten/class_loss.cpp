@@ -195,8 +195,10 @@ Tensor cross_entropy_of(Tensor self, Tensor target, Tensor weight, int64_t reduc
   FL_CHECK(self.dim() > 0, RuntimeError,
            "cross_entropy: expected a tensor of scores by class, got a 0-dim one");
   const Tensor log_p = log_softmax(self, self.dim() == 1 ? 0 : 1);
-  bool soft = is_floating(target.dtype()) && target.dim() == self.dim();
+  bool soft = target.dim() == self.dim();
   for (int d = 0; soft && d < self.dim(); ++d) soft = target.sizes()[d] == self.sizes()[d];
+  FL_CHECK(!soft || is_floating(target.dtype()), RuntimeError,
+           "Expected floating point type for target with class probabilities, got {}", name(target.dtype()));
   if (soft) return soft_entropy(log_p, target, weight, reduction, smoothing);
   if (smoothing > 0) return smoothed_entropy(log_p, target, weight, reduction, ignore_index, smoothing);
   return nll_loss_nd(log_p, target, weight, reduction, ignore_index);

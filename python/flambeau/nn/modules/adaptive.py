@@ -72,12 +72,13 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         entry = target.clone()
         within = input.new_zeros(target.size(0))
         for k in range(self.n_clusters):
-            rows = ((target >= self.cutoffs[k]) & (target < self.cutoffs[k + 1])).nonzero().squeeze(1)
+            here = (target >= self.cutoffs[k]) & (target < self.cutoffs[k + 1])
+            rows = here.nonzero().squeeze(1)
             if rows.numel() == 0:
                 continue
             log_probs = F.log_softmax(self.tail[k](input.index_select(0, rows)), dim=1)
             relative = target.index_select(0, rows) - self.cutoffs[k]
-            entry = entry.index_fill(0, rows, self.shortlist_size + k)
+            entry = entry.masked_fill(here, self.shortlist_size + k)
             within = within.index_copy(0, rows, log_probs.gather(1, relative.unsqueeze(1)).squeeze(1))
         head = F.log_softmax(self.head(input), dim=1)
         return within + head.gather(1, entry.unsqueeze(1)).squeeze(1)

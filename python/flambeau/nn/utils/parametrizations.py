@@ -146,7 +146,7 @@ class _SpectralNorm(Module):
             self._power_method(matrix, 15)
 
     def _matrix(self, weight):
-        return weight.movedim(self.dim, 0).flatten(1) if weight.ndim > 1 else weight
+        return weight.movedim((self.dim,), (0,)).flatten(1) if weight.ndim > 1 else weight
 
     def _power_method(self, matrix, iterations):
         with fl.no_grad():

@@ -21,7 +21,7 @@ class SpectralNorm:
         self.name, self.dim, self.n_power_iterations, self.eps = name, dim, n_power_iterations, eps
 
     def reshape_weight_to_matrix(self, weight):
-        return weight.movedim(self.dim, 0).reshape(weight.size(self.dim), -1)
+        return weight.movedim((self.dim,), (0,)).reshape(weight.size(self.dim), -1)
 
     def compute_weight(self, module, do_power_iteration):
         weight = getattr(module, self.name + "_orig")

@@ -10,7 +10,7 @@ class Muon(RuleOptimizer):
     def __init__(self, params, lr=1e-3, weight_decay=0.1, momentum=0.95, nesterov=True,
                  ns_coefficients=(3.4445, -4.775, 2.0315), eps=1e-7, ns_steps=5, adjust_lr_fn=None):
         check_rate(lr)
-        if adjust_lr_fn not in (None, "original", "match_rms_adamw"):
+        if adjust_lr_fn not in (None, "original", "match_rms_adamw", "spectral_unclamped"):
             raise ValueError(f"Adjust learning rate function {adjust_lr_fn} is not supported")
         check_at_least(0, momentum=momentum, weight_decay=weight_decay)
         super().__init__(params, dict(lr=lr, weight_decay=weight_decay, momentum=momentum, nesterov=nesterov,
@@ -36,6 +36,8 @@ class Muon(RuleOptimizer):
         rows, columns = p.shape
         if o.adjust_lr_fn == "match_rms_adamw":
             rate = o.lr * (0.2 * max(rows, columns) ** 0.5)
+        elif o.adjust_lr_fn == "spectral_unclamped":
+            rate = o.lr * (rows / columns) ** 0.5
         else:
             rate = o.lr * max(1, rows / columns) ** 0.5
         step = orthogonal(direction, o.ns_coefficients, o.ns_steps, o.eps)

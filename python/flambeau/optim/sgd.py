@@ -23,7 +23,7 @@ class SGD(RuleOptimizer):
             if "momentum_buffer" in state:
                 buffer = o.momentum * state["momentum_buffer"] + (1 - o.dampening) * g
             else:
-                buffer = g.clone()
+                buffer = g.detach().clone()  # as in PyTorch, in a differentiable step too
             changed["momentum_buffer"] = buffer
             g = g + o.momentum * buffer if o.nesterov else buffer
         return p - o.lr * g, changed

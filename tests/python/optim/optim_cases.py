@@ -33,6 +33,7 @@ OPTIMIZERS = [
     ("ASGD", {}), ("ASGD", dict(lr=0.1, t0=3, weight_decay=0.1, lambd=0.1)),
     ("Adafactor", {}), ("Adafactor", dict(lr=0.1, weight_decay=0.1, d=1.5, eps=(1e-5, 1e-2))),
     ("Muon", {}), ("Muon", dict(lr=0.1, nesterov=False, adjust_lr_fn="match_rms_adamw")),
+    ("Muon", dict(lr=0.1, adjust_lr_fn="spectral_unclamped")),
 ]
 SCHEDULERS = [
     ("StepLR", dict(step_size=5)), ("MultiStepLR", dict(milestones=[3, 3, 9])), ("ConstantLR", {}),

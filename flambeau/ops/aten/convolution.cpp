@@ -40,6 +40,9 @@ Tensor conv_named_padding(Tensor input, Tensor weight, Tensor bias, IntList stri
                           IntList dilation, SymInt groups) {
   FL_CHECK(padding == "valid" || padding == "same", RuntimeError,
            "Invalid padding string: '{}', expected 'valid' or 'same'", padding);
+  FL_CHECK(weight.dim() == Spatial + 2, RuntimeError,
+           "conv{}d: expected a weight of {} dimensions for padding='{}', got one of size {}", Spatial,
+           Spatial + 2, padding, to_string(weight.sizes()));
   Sizes around(Spatial, SymInt(0)), more(2 * Spatial, SymInt(0));
   bool uneven = false;
   for (int d = 0; padding == "same" && d < Spatial; ++d) {
@@ -76,6 +79,9 @@ std::vector<Sample> named_samples(SampleMaker& m, const Samples& o) {
   return {{{x(image<Spatial>(1, 2, 4)), x(image<Spatial>(3, 2, 3)), Value(), Sizes{1}, "same"}, "same", ""},
           {{x(image<Spatial>(1, 2, 4)), x(image<Spatial>(3, 2, 2)), x({3}), Sizes{1}, "same"}, "uneven", ""},
           {{x(image<Spatial>(1, 2, 4)), x(image<Spatial>(3, 2, 2)), Value(), Sizes{2}, "valid"}, "valid", ""},
+          {{x(image<Spatial>(1, 2, 4)), x({3, 2}), Value(), Sizes{1}, "same"},
+           "weight",
+           "RuntimeError: expected a weight"},
           {{x(image<Spatial>(1, 2, 4)), x(image<Spatial>(3, 2, 2)), Value(), Sizes{2}, "same"},
            "strided",
            "RuntimeError: strided convolutions"}};

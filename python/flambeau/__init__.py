@@ -46,6 +46,7 @@ _HOMES = {
             "autocast_increment_nesting", "autocast_decrement_nesting", "set_autocast_cpu_enabled",
             "set_autocast_cpu_dtype", "set_autocast_gpu_dtype"),
     "_ops": ("ops",),
+    "sparse": ("sparse_coo_tensor",),
     "func": ("vmap",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}

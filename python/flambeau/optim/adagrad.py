@@ -35,3 +35,11 @@ class Adagrad(RuleOptimizer):
             g = g + o.weight_decay * p
         total = state["sum"] + g * g
         return p - o.step_size * (g / (total.sqrt() + o.eps)), {"sum": total}
+
+    def sparse_rule(self, group, p, g, state, numbers):
+        if group["weight_decay"] != 0:
+            raise RuntimeError("weight_decay option is not compatible with sparse gradients")
+        at, values = tuple(g.indices().unbind(0)), -g.values() if group["maximize"] else g.values()
+        total = state["sum"][at] + values * values
+        state["sum"][at] = total
+        p[at] = p[at] - float(numbers["step_size"]) * (values / (total.sqrt() + group["eps"]))

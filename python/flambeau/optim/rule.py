@@ -99,6 +99,8 @@ class RuleOptimizer(Optimizer):
         if "step" in state:
             state["step"] += 1
         numbers = self.numbers(group, state)
+        if g.is_sparse:
+            return self.sparse_rule(group, p, g.coalesce(), state, numbers)
         arrays = {k: v for k, v in state.items() if isinstance(v, Tensor) and (v.dim() > 0 or p.dim() == 0) and
                   k not in self.counters}
         complex_p = p.is_complex()
@@ -118,6 +120,10 @@ class RuleOptimizer(Optimizer):
                     arrays[name].copy_(value)
             else:
                 state[name] = _C.view_as_complex(value) if complex_p else value
+
+    def sparse_rule(self, group, p, g, state, numbers):
+        """A step by a sparse gradient, in place."""
+        raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
 
     counters = ("step",)  #: state that counts, one element for each parameter
 

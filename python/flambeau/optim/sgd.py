@@ -27,3 +27,9 @@ class SGD(RuleOptimizer):
             changed["momentum_buffer"] = buffer
             g = g + o.momentum * buffer if o.nesterov else buffer
         return p - o.lr * g, changed
+
+    def sparse_rule(self, group, p, g, state, numbers):
+        if group["momentum"] != 0 or group["weight_decay"] != 0:
+            raise RuntimeError("SGD supports sparse gradients without momentum and weight decay only")
+        at, rate = tuple(g.indices().unbind(0)), float(group["lr"])
+        p[at] = p[at] - (-rate if group["maximize"] else rate) * g.values()

@@ -61,7 +61,11 @@ namespace fl {
   X(quantile)                \
   X(histogram)               \
   X(calculus)                \
-  X(lookup)
+  X(lookup)                  \
+  X(chunks)                  \
+  X(spacing)                 \
+  X(segments)                \
+  X(positions)
 
 #define FL_DECLARE(name) void define_##name(OpTable& t);
 FL_DEFINITIONS(FL_DECLARE)

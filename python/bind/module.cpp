@@ -2,6 +2,10 @@
 
 #include "flambeau/op/op.h"
 
+namespace fl::python {
+void bind_views_in_place(nb::module_& m);  ///< view_in_place.cpp: unsqueeze_() and the like
+}
+
 NB_MODULE(_C, m) {
   using namespace fl::python;
   nanobind::set_leak_warnings(false);  // modules keep dtypes and operators until the process ends
@@ -16,6 +20,7 @@ NB_MODULE(_C, m) {
   bind_autograd(m);
   bind_compile(m);
   bind_operators(m);
+  bind_views_in_place(m);
   bind_autocast(m);
   bind_threads(m);
   bind_samples(m);

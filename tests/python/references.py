@@ -126,6 +126,7 @@ def divide(a, b, rounding=None):
 BINARY = {
     "div.Tensor": divide, "_div_trunc": lambda a, b: divide(a, b, "trunc"), "_div_floor": lambda a, b: divide(a, b, "floor"),
     "floor_divide": lambda a, b: divide(a, b, "floor"), "remainder.Tensor": lambda a, b: np.remainder(wide(a), wide(b)),
+    "_remainder": lambda a, b: np.remainder(wide(a), wide(b)), "_fmod": lambda a, b: np.fmod(wide(a), wide(b)),
     "fmod.Tensor": lambda a, b: np.fmod(wide(a), wide(b)), "_pow": power, "pow.Tensor_Tensor": power, "atan2": lambda a, b: np.arctan2(wide(a), wide(b)),
     "hypot": np.hypot, "maximum": np.maximum, "minimum": np.minimum, "fmax": np.fmax, "fmin": np.fmin, "max.other": np.maximum,
     "min.other": np.minimum, "copysign.Tensor": lambda a, b: np.copysign(wide(a), wide(b)), "eq.Tensor": np.equal, "ne.Tensor": np.not_equal, "lt.Tensor": np.less,

@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "flambeau/ops/functions.h"
+#include "flambeau/ops/prims/division.h"
 #include "flambeau/ops/rules.h"
 #include "flambeau/ops/samples.h"
 
@@ -36,6 +37,7 @@ void define_quotients(OpTable& t) {
        .decompose =
            [](Tensor self, Tensor other, std::optional<std::string_view> mode) {
              if (!mode) return div(unwrapped(self), unwrapped(other));
+             check_divisor(self, other);
              if (*mode == "trunc") return _div_trunc(unwrapped(self), unwrapped(other));
              FL_CHECK(*mode == "floor", RuntimeError,
                       "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{}'",
@@ -261,7 +263,11 @@ void define_special_composites(OpTable& t) {
                         .decompose =
                             [](Tensor self, Tensor other) {
                               const double ln2 = std::numbers::ln2;
-                              return div(logaddexp(mul(self, ln2), mul(other, ln2)), ln2);
+                              const auto scaled = [ln2](const Tensor& x) -> schema::Operand {
+                                if (const auto n = number_of(x)) return Scalar(n->to_double() * ln2);
+                                return mul(x, ln2);
+                              };
+                              return div(logaddexp(scaled(self), scaled(other)), ln2);
                             },
                         .samples = samples::binary({.dtypes = dtypes::full_floats})});
 }

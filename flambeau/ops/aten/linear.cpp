@@ -173,14 +173,19 @@ void define_products(OpTable& t) {
                        {.dtypes = numbers, .tolerance = 1e-4})});
 }
 
-/// beta * self + alpha * product; self is not read where beta is 0.
+/// beta * self + alpha * product, the factors in the dtype; self is not read where beta is 0.
 Tensor scaled_sum(const Tensor& self, const Tensor& product, const Scalar& beta, const Scalar& alpha) {
-  const Tensor scaled = alpha == Scalar(1) ? product : mul(product, alpha);
+  const auto times = [](const Tensor& x, const Scalar& s) {
+    if (s == Scalar(1)) return x;
+    if (x.dtype() == DType::Bool) return mul(x, s.to_bool());
+    return mul(x, is_integral(x.dtype()) ? Scalar(s.to_int()) : s);
+  };
+  const Tensor scaled = times(product, alpha);
   if (beta == Scalar(0)) {
     broadcast_sizes(self.sizes(), product.sizes());
     return scaled;
   }
-  return add(scaled, beta == Scalar(1) ? self : mul(self, beta));
+  return add(scaled, times(self, beta));
 }
 
 void check_fits(const Tensor& self, const Tensor& product) {

@@ -1,6 +1,7 @@
 #include "flambeau/ops/aten/numbers.h"
 
 #include "flambeau/ops/functions.h"
+#include "flambeau/ops/prims/division.h"
 #include "flambeau/ops/rules.h"
 #include "flambeau/ops/samples.h"
 
@@ -21,10 +22,10 @@ int euclid_steps(DType dtype) {
   }
 }
 
-Tensor common_divisor(const Tensor& self, const Tensor& other) {
-  Tensor a = abs(self), b = abs(other);
+/// Of numbers that are not negative.
+Tensor common_divisor(Tensor a, Tensor b) {
   for (int k = euclid_steps(a.dtype()); k > 0; --k) {
-    const Tensor rest = fmod(a, b), done = eq(b, 0);
+    const Tensor rest = _fmod(a, b), done = eq(b, 0);
     a = where(done, a, b);
     b = where(done, b, rest);
   }
@@ -38,8 +39,8 @@ InferResult whole_rule(const InferCtx& c, int) {
   return r;
 }
 
-/// Both in the dtype that they promote to.
-std::pair<Tensor, Tensor> promoted(const Tensor& self, const Tensor& other) {
+/// The larger and the smaller magnitude, in the promoted dtype and the layout of the result.
+std::pair<Tensor, Tensor> magnitudes(const Tensor& self, const Tensor& other) {
   const auto group = [](const Tensor& x, bool zero_dim) -> std::optional<DType> {
     return (x.dim() == 0) == zero_dim && !x.impl()->wrapped_number ? std::optional(x.dtype()) : std::nullopt;
   };
@@ -51,7 +52,8 @@ std::pair<Tensor, Tensor> promoted(const Tensor& self, const Tensor& other) {
   for (const Tensor& x : {self, other})
     if (x.impl()->wrapped_number) number = number ? promote(*number, x.dtype()) : x.dtype();
   const DType dtype = result_type(both(false), both(true), number);
-  return {to_dtype(self, dtype), to_dtype(other, dtype)};
+  const Tensor a = abs(to_dtype(self, dtype)), b = abs(to_dtype(other, dtype));
+  return {maximum(a, b), minimum(a, b)};
 }
 
 void define_divisors(OpTable& t) {
@@ -73,7 +75,7 @@ void define_divisors(OpTable& t) {
                  .infer = whole_rule,
                  .decompose =
                      [](Tensor self, Tensor other) {
-                       const auto [a, b] = promoted(self, other);
+                       const auto [a, b] = magnitudes(self, other);
                        return common_divisor(a, b);
                      },
                  .samples = whole});
@@ -82,7 +84,7 @@ void define_divisors(OpTable& t) {
                  .infer = whole_rule,
                  .decompose =
                      [](Tensor self, Tensor other) {
-                       const auto [a, b] = promoted(self, other);
+                       const auto [a, b] = magnitudes(self, other);
                        const Tensor g = common_divisor(a, b);
                        return abs(mul(_div_trunc(a, where(eq(g, 0), 1, g)), b));
                      },
@@ -143,6 +145,7 @@ Tensor in_double(const Tensor& x, bool with_complex) {
 void define_float_power(OpTable& t) {
   t.define(float_power,
            {.doc = "self ^ exponent in float64, or complex128.",
+            .tags = Tag::NoInPlace,
             .decompose =
                 [](Tensor self, Tensor exponent) {
                   const bool any_complex = is_complex(self.dtype()) || is_complex(exponent.dtype());

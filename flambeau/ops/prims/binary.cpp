@@ -3,6 +3,8 @@
 #include <numbers>
 
 #include "flambeau/ops/functions.h"
+#include "flambeau/ops/prims/division.h"
+#include "flambeau/ops/readable.h"
 #include "flambeau/ops/rules.h"
 #include "flambeau/ops/samples.h"
 
@@ -133,33 +135,83 @@ void define_division(OpTable& t) {
                         .scalar = floor_division,
                         .grad = no_slope,
                         .samples = steps});
-  t.define(floor_divide, {.doc = "The quotient rounded down.",
-                          .decompose = [](Tensor self, Tensor other) { return _div_floor(self, other); },
+  t.define(_remainder, {.doc = "`remainder` where x % 0 of integers is x.",
+                        .tags = Tag::Elementwise,
+                        .infer = division,
+                        .scalar = floor_remainder,
+                        .saves = saves::in({0, 1}),
+                        .grad =
+                            [](GradCtx& c, const Tensor& g) {
+                              return wanted(
+                                  c, [&] { return g; },
+                                  [&] { return neg(mul(g, _div_floor(operand(c, 0), operand(c, 1)))); });
+                            },
+                        .samples = away_from_zero});
+  t.define(_fmod, {.doc = "`fmod` where x % 0 of integers is 0.",
+                   .tags = Tag::Elementwise,
+                   .infer = division,
+                   .scalar = [](ScalarOps& s, Val a, Val b) { return s.rem(a, b); },
+                   .saves = saves::in({0, 1}),
+                   .grad =
+                       [](GradCtx& c, const Tensor& g) {
+                         return wanted(
+                             c, [&] { return g; },
+                             [&] { return neg(mul(g, _div_trunc(operand(c, 0), operand(c, 1)))); });
+                       },
+                   .samples = away_from_zero});
+}
+
+}  // namespace
+
+void check_divisor(const Tensor& self, const Tensor& other) {
+  const bool whole = is_integral(self.dtype(), true) && is_integral(other.dtype(), true);
+  if (!whole || other.impl()->wrapped_number || !is_readable(other)) return;
+  FL_CHECK(!any_all(eq(other, 0)).item().to_bool(), RuntimeError,
+           "ZeroDivisionError: an integer tensor divided by 0");
+}
+
+namespace {
+
+void define_checked_division(OpTable& t) {
+  const auto make = [](SampleMaker& m, const Samples& o) {
+    const auto x = [&](IntList sizes) { return m.make(sizes, o.low, o.high); };
+    std::vector<Sample> out{{{x({3, 5}), x({5})}, "", ""},
+                            {{x({3, 5}), 2}, "number", ""},
+                            {{7, x({4})}, "number first", ""},
+                            {{m.make_transposed({4, 6}, o.low, o.high), x({4, 6})}, "transposed", ""}};
+    if (is_integral(m.dtype()))
+      out.push_back({{x({3}), m.make({3}, 0, 0)}, "by 0", "RuntimeError: ZeroDivisionError"});
+    return out;
+  };
+  const Samples whole_and_floats =
+      samples::custom(make, {.dtypes = dtypes::integers | dtypes::floats, .low = 1, .high = 7});
+  Samples steps = whole_and_floats;
+  steps.gradient = false;
+  t.define(floor_divide, {.doc = "The quotient rounded down. Raises RuntimeError on integers divided by 0.",
+                          .decompose =
+                              [](Tensor self, Tensor other) {
+                                check_divisor(self, other);
+                                return _div_floor(unwrapped(self), unwrapped(other));
+                              },
                           .samples = steps});
-  t.define(remainder, {.doc = "self - other * floor(self / other): has the sign of other, as Python's %.",
-                       .tags = Tag::Elementwise,
-                       .infer = division,
-                       .scalar = floor_remainder,
-                       .saves = saves::in({0, 1}),
-                       .grad =
-                           [](GradCtx& c, const Tensor& g) {
-                             return wanted(
-                                 c, [&] { return g; },
-                                 [&] { return neg(mul(g, _div_floor(operand(c, 0), operand(c, 1)))); });
-                           },
-                       .samples = away_from_zero});
-  t.define(fmod, {.doc = "self - other * trunc(self / other), exact: has the sign of self, as C's fmod.",
-                  .tags = Tag::Elementwise,
-                  .infer = division,
-                  .scalar = [](ScalarOps& s, Val a, Val b) { return s.rem(a, b); },
-                  .saves = saves::in({0, 1}),
-                  .grad =
-                      [](GradCtx& c, const Tensor& g) {
-                        return wanted(
-                            c, [&] { return g; },
-                            [&] { return neg(mul(g, _div_trunc(operand(c, 0), operand(c, 1)))); });
-                      },
-                  .samples = away_from_zero});
+  t.define(remainder,
+           {.doc = "self - other * floor(self / other): has the sign of other, as Python's %. Raises "
+                   "RuntimeError on integers divided by 0.",
+            .decompose =
+                [](Tensor self, Tensor other) {
+                  check_divisor(self, other);
+                  return _remainder(unwrapped(self), unwrapped(other));
+                },
+            .samples = whole_and_floats});
+  t.define(fmod,
+           {.doc = "self - other * trunc(self / other), exact: has the sign of self, as C's fmod. Raises "
+                   "RuntimeError on integers divided by 0.",
+            .decompose =
+                [](Tensor self, Tensor other) {
+                  check_divisor(self, other);
+                  return _fmod(unwrapped(self), unwrapped(other));
+                },
+            .samples = whole_and_floats});
 }
 
 /// Numbers are also checked in pow: eager calls of a kind share one shape rule's answer, whatever their
@@ -351,6 +403,7 @@ void define_sign_and_steps(OpTable& t) {
 void define_binary(OpTable& t) {
   define_sums(t);
   define_division(t);
+  define_checked_division(t);
   define_powers_of_two(t);
   define_sign_and_steps(t);
 }

@@ -159,7 +159,11 @@ Lowered lower_linspace(const LowerCtx& c) {
   const DType out = compute_dtype(c.out().dtype), dtype = is_floating(out) ? out : DType::Float64;
   const int64_t steps = c.arg(2).to_int();
   l.body = [=](BodyOps& s, std::span<const Expr> i, std::span<const Expr>) {
-    const Val start = s.number(0, dtype), end = s.number(1, dtype);
+    const auto bound = [&](int arg) {
+      const Val x = s.number(arg, dtype);
+      return is_integral(out) ? s.trunc(x) : x;
+    };
+    const Val start = bound(0), end = bound(1);
     if (steps == 1) return std::vector<Val>{s.cast(start, out)};
     // Each half from its own end, so that both ends are exact.
     const Val step = s.div(s.sub(end, start), s.constant(dtype, static_cast<double>(steps - 1)));
@@ -231,21 +235,23 @@ void define_ranges(OpTable& t) {
 }
 
 void define_more_layouts(OpTable& t) {
-  t.define(logspace, {.doc = "`steps` powers of base whose exponents are evenly spaced from start to end.",
-                      .tags = Tag::NonDifferentiable,
-                      .decompose =
-                          [](Scalar start, Scalar end, int64_t steps, double base, DTypeOpt dtype,
-                             DeviceOpt device, std::optional<bool>) {
-                            FL_CHECK(steps >= 0, RuntimeError, "number of steps must be non-negative, got {}",
-                                     steps);
-                            const Tensor exponents = linspace(start, end, steps, DType::Float64, device);
-                            return to_dtype(_pow(base, exponents), dtype.value_or(DType::Float32));
-                          },
-                      .samples = of_sizes([](SampleMaker& m, const Samples&) {
-                        return std::vector<Sample>{{{0, 1, 11, 10.0, m.dtype()}, "", ""},
-                                                   {{-2.5, 3.5, 7, 2.0}, "base 2", ""},
-                                                   {{0, 1, -1}, "negative", "RuntimeError: non-negative"}};
-                      })});
+  t.define(logspace,
+           {.doc = "`steps` powers of base whose exponents are evenly spaced from start to end.",
+            .tags = Tag::NonDifferentiable,
+            .decompose =
+                [](Scalar start, Scalar end, int64_t steps, double base, DTypeOpt dtype, DeviceOpt device,
+                   std::optional<bool>) {
+                  FL_CHECK(steps >= 0, RuntimeError, "number of steps must be non-negative, got {}", steps);
+                  const DType d = dtype.value_or(DType::Float32);
+                  const auto bound = [&](const Scalar& s) { return is_integral(d) ? Scalar(s.to_int()) : s; };
+                  const Tensor exponents = linspace(bound(start), bound(end), steps, DType::Float64, device);
+                  return to_dtype(_pow(base, exponents), d);
+                },
+            .samples = of_sizes([](SampleMaker& m, const Samples&) {
+              return std::vector<Sample>{{{0, 1, 11, 10.0, m.dtype()}, "", ""},
+                                         {{-2.5, 3.5, 7, 2.0}, "base 2", ""},
+                                         {{0, 1, -1}, "negative", "RuntimeError: non-negative"}};
+            })});
   t.define(empty_permuted,
            {.doc = "As empty, with the dimensions in memory in a given order, the outermost first.",
             .tags = Tag::NonDifferentiable,

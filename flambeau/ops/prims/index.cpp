@@ -14,9 +14,10 @@ namespace {
 int64_t index_dim(const Value& dim, const TensorSpec& self) { return wrap_dim(dim.to_int(), self.dim()); }
 
 void check_index(const InferCtx& c, const TensorSpec& self, const TensorSpec& index) {
+  if (index.numel().same_as(0)) return;
   const bool whole = index.dtype == DType::Int64 || index.dtype == DType::Int32;
-  FL_CHECK(whole || index.numel().same_as(0), RuntimeError,
-           "{}(): Expected dtype int32/int64 for index, got {}", c.op().schema.name, name(index.dtype));
+  FL_CHECK(whole, RuntimeError, "{}(): Expected dtype int32/int64 for index, got {}", c.op().schema.name,
+           name(index.dtype));
   FL_CHECK(std::max(self.dim(), 1) == std::max(index.dim(), 1), RuntimeError,
            "Index tensor must have the same number of dimensions as self tensor: {} and {}", index.dim(),
            self.dim());

@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "flambeau/ops/functions.h"
+#include "flambeau/ops/prims/division.h"
 #include "flambeau/ops/prims/random_source.h"
 #include "flambeau/ops/rules.h"
 #include "flambeau/ops/samples.h"
@@ -158,7 +159,7 @@ Tensor whole_numbers(SymInt low, SymInt high, IntList size, DType dtype, Device 
            low, high);
   const PhiloxSlot s = reserve(generator, size, device);
   const Tensor bits = philox_bits(size, s.seed_low, s.seed_high, s.offset, device);
-  return to_dtype(add(remainder(bits, high - low), low), dtype);
+  return to_dtype(add(_remainder(bits, high - low), low), dtype);
 }
 
 }  // namespace random

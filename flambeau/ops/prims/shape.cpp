@@ -228,7 +228,10 @@ void define_moves(OpTable& t) {
                  {{x(), Sizes{-2, 7}, Sizes{0, 1}}, "both", ""},
                  {{x(), Sizes{5}}, "flattened", ""},
                  {{m.make({0}, o.low, o.high), Sizes{1}, Sizes{0}}, "size 0", ""},
-                 {{m.make({}, o.low, o.high), Sizes{1}, Sizes{0}}, "0-dim", "IndexError: no dimensions"},
+                 {{m.make({}, o.low, o.high), Sizes{1}}, "0-dim", ""},
+                 {{m.make({}, o.low, o.high), Sizes{0}, Sizes{0}},
+                  "no dimension",
+                  "IndexError: no dimensions"},
                  {{x(), Sizes{1, 2}, Sizes{0}}, "lengths", "RuntimeError: must align"}};
            },
            {.dtypes = dtypes::all})});

@@ -7,6 +7,20 @@
 namespace fl {
 namespace {
 
+InferResult masked_fill_rule(const InferCtx& c, int) {
+  const DType self = c.spec(0).dtype;
+  const bool complex_value =
+      c.is_tensor(2) ? is_complex(c.spec(2).dtype) : c.arg(2).is_number() && c.arg(2).scalar().is_complex();
+  FL_CHECK(!c.is_tensor(2) || c.spec(2).dim() == 0, RuntimeError,
+           "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {} dimension(s).",
+           c.spec(2).dim());
+  FL_CHECK(!c.is_tensor(1) || c.spec(1).dtype == DType::Bool, RuntimeError,
+           "masked_fill_ only supports boolean masks, but got mask with dtype {}", name(c.spec(1).dtype));
+  FL_CHECK(is_complex(self) || !complex_value, RuntimeError,
+           "value cannot be converted to type {} without overflow", name(self));
+  return rule::elementwise_result(c, Promote::First);
+}
+
 void define_selection(OpTable& t) {
   t.define(where, {.doc = "self where condition holds, other elsewhere.",
                    .tags = Tag::Elementwise,
@@ -25,7 +39,7 @@ void define_selection(OpTable& t) {
       masked_fill,
       {.doc = "value where mask holds, self elsewhere; in self's dtype.",
        .tags = Tag::Elementwise | Tag::CastsInPlace,
-       .infer = rule::elementwise(Promote::First),
+       .infer = masked_fill_rule,
        .scalar =
            [](ScalarOps& s, Val self, Val mask, Val value) {
              const Val set = mask.dtype == DType::Bool ? mask : s.ne(mask, s.like(mask, 0));

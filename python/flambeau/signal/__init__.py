@@ -1,0 +1,4 @@
+"""Signal processing: window functions."""
+from . import windows
+
+__all__ = ["windows"]

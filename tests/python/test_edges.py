@@ -1,0 +1,135 @@
+"""Operators at their edges: errors and their types, empty and 0-dim tensors, results whose sizes depend on elements."""
+import math
+
+import pytest
+
+import flambeau as torch
+
+
+@pytest.mark.parametrize("kind", [IndexError, RuntimeError])
+def test_an_index_from_data_outside_is_an_error_of_both_types(kind):
+    x = torch.tensor([1.0, 2.0])
+    with pytest.raises(kind, match="out of bounds"):
+        torch.gather(x, 0, torch.tensor([3]))
+    with pytest.raises(kind, match="out of bounds"):
+        torch.index_select(x, 0, torch.tensor([3]))
+
+
+@pytest.mark.parametrize("name", ["floor_divide", "remainder", "fmod"])
+def test_integers_divided_by_a_tensor_with_a_zero(name):
+    function = getattr(torch, name)
+    a, b = torch.tensor([5, 7]), torch.tensor([2, 0])
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        function(a, b)
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        getattr(a.clone(), name + "_")(b)
+    assert function(a, torch.tensor([2, 4])).dtype == torch.int64
+    assert math.isnan(torch.fmod(torch.tensor([1.0]), torch.tensor([0.0])).item())
+
+
+def test_rolling_a_0_dim_tensor():
+    assert torch.roll(torch.tensor(3.0), 1).item() == 3
+    with pytest.raises(IndexError, match="no dimensions"):
+        torch.roll(torch.tensor(3.0), 0, 0)
+
+
+def test_masks_in_place_and_results_of_unknown_size_into_out():
+    x = torch.arange(6.0)
+    x.index_put_((x > 3,), torch.tensor([10.0, 20.0]))
+    assert x.tolist() == [0, 1, 2, 3, 10, 20]
+    out = torch.empty(0)
+    assert torch.masked_select(x, x > 5, out=out) is out
+    assert out.tolist() == [10, 20]
+
+
+def test_a_mask_is_bool_and_a_value_one_number():
+    x = torch.zeros(2)
+    with pytest.raises(RuntimeError, match="boolean masks"):
+        x.masked_fill(torch.tensor([1, 0]), 1.0)
+    with pytest.raises(RuntimeError, match="0-dimensional value"):
+        x.masked_fill(torch.tensor([True, False]), torch.zeros(1))
+    with pytest.raises(RuntimeError, match="without overflow"):
+        x.masked_fill(torch.tensor([True, False]), 1j)
+
+
+def test_factors_of_integer_products_are_integers():
+    ones = torch.ones((2, 2, 2), dtype=torch.int64)
+    out = torch.baddbmm(ones, ones, ones, beta=0.6, alpha=1.7)
+    assert out.dtype == torch.int64 and out.tolist() == [[[2, 2], [2, 2]]] * 2
+
+
+def test_logaddexp2_keeps_a_number_in_float64():
+    x = torch.tensor([0.1], dtype=torch.float64)
+    expected = math.log2(2**0.1 + 2**0.3)
+    assert abs(torch.logaddexp2(x, torch.tensor(0.3, dtype=torch.float64)).item() - expected) < 1e-15
+
+
+def test_powers_of_a_spaced_integer_range():
+    assert torch.logspace(2, 1.2, 2, dtype=torch.int64).tolist() == [100, 10]
+
+
+def test_views_in_place():
+    x = torch.arange(6.0).reshape(2, 3)
+    assert x.unsqueeze_(0) is x and x.shape == (1, 2, 3)
+    assert x.squeeze_().shape == (2, 3)
+    assert x.t_().stride() == (1, 3) and x.tolist() == [[0, 3], [1, 4], [2, 5]]
+    assert x.transpose_(0, 1).is_contiguous()
+    assert x.as_strided_((2,), (3,), 1).tolist() == [1, 4]
+
+
+def test_views_in_place_are_differentiated():
+    leaf = torch.arange(6.0, requires_grad=True)
+    with pytest.raises(RuntimeError, match="leaf Variable"):
+        leaf.unsqueeze_(0)
+    x = leaf * 2
+    x.unsqueeze_(1)
+    assert x.shape == (6, 1) and x.requires_grad
+    (x * torch.arange(6.0).reshape(6, 1)).sum().backward()
+    assert leaf.grad.tolist() == [0, 2, 4, 6, 8, 10]
+
+
+def test_an_extreme_of_nothing():
+    with pytest.raises(RuntimeError, match="numel"):
+        torch.amax(torch.zeros((3, 0)))
+    assert torch.amax(torch.zeros((3, 0)), 0).shape == (0,)
+
+
+def test_draws_repeat_with_their_seed_in_every_form():
+    def draw(f):
+        torch.manual_seed(3)
+        return f()
+
+    p = torch.tensor([0.2, 0.3, 0.5])
+    for f in (lambda: torch.randperm(10), lambda: torch.multinomial(p, 5, True), lambda: torch.empty(4).exponential_(),
+              lambda: torch.empty(4).random_(5), lambda: torch.normal(p, 1.0)):
+        assert draw(f).tolist() == draw(f).tolist()
+    out = torch.empty(10, dtype=torch.int64)
+    assert draw(lambda: torch.randperm(10, out=out)).tolist() == draw(lambda: torch.randperm(10)).tolist()
+    assert sorted(out.tolist()) == list(range(10))
+    assert sorted(draw(lambda: torch.multinomial(p, 3)).tolist()) == [0, 1, 2]
+
+
+def test_divisors():
+    a, b = torch.tensor([12, -18, 0, 7]), torch.tensor([18, 12, 0, 0])
+    assert torch.gcd(a, b).tolist() == [6, 6, 0, 7]
+    assert torch.lcm(a, b).tolist() == [36, 36, 0, 0]
+    big = torch.tensor([7540113804746346429, 2**62])
+    assert torch.gcd(big, torch.tensor([4660046610375530309, 2**40])).tolist() == [1, 2**40]
+
+
+def test_numbers_taken_apart():
+    x = torch.tensor([0.0, -0.75, 8.0, 1e-45, float("inf"), 3e38])
+    mantissa, exponent = torch.frexp(x)
+    assert exponent.dtype == torch.int32 and exponent.tolist() == [0, 0, 4, -148, 0, 128]
+    assert mantissa.tolist()[:4] == [0, -0.75, 0.5, 0.5]
+    finite = torch.isfinite(x)
+    assert torch.ldexp(mantissa, exponent)[finite].tolist()[:3] == x[finite].tolist()[:3]
+
+
+def test_order_statistics_with_nan():
+    x = torch.tensor([3.0, float("nan"), 1.0, 2.0])
+    assert torch.nanmedian(x).item() == 2
+    assert math.isnan(torch.quantile(x, 0.5).item())
+    assert torch.nanquantile(x, torch.tensor([0.0, 0.5, 1.0])).tolist() == [1, 2, 3]
+    values, indices = torch.mode(torch.tensor([[1, 2, 2, 3, 3]]))
+    assert values.tolist() == [2] and indices.item() in (1, 2)

@@ -73,6 +73,18 @@ def atleast_3d(*tensors):
     return _each(tensors, extend)
 
 
+@_function
+def block_diag(*tensors):
+    """Matrices along the diagonal, zeros elsewhere."""
+    return _C.block_diag(_tensor_list(tensors))
+
+
+@_function
+def cartesian_prod(*tensors):
+    """All combinations of elements of 1-dim tensors, one a row."""
+    return _C.cartesian_prod(_tensor_list(tensors))
+
+
 def _each(tensors, change):
     if len(tensors) == 1 and isinstance(tensors[0], Tensor):
         return change(tensors[0])

@@ -44,19 +44,24 @@ void define_diagonals(OpTable& t) {
             })});
 }
 
-/// The rows and columns of the elements whose column lies in [first(row), last(row)).
-template <class First, class Last>
-Tensor positions(int64_t rows, First first, Last last, DType dtype, Device device) {
-  std::vector<int64_t> row, column;
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t c = first(r); c < last(r); ++c) {
-      row.push_back(r);
-      column.push_back(c);
-    }
-  }
-  const auto count = static_cast<int64_t>(row.size());
-  row.insert(row.end(), column.begin(), column.end());
-  return _to_copy(tensor_from<int64_t>(row, Sizes{2, count}), dtype, device);
+/// The rows and columns of the elements in columns first to first + length of each row; `total` of them.
+Tensor positions(const Tensor& first, const Tensor& length, int64_t total, DType dtype, Device device) {
+  if (total == 0) return zeros({SymInt(2), SymInt(0)}, dtype, device);
+  const Tensor ends = cumsum(length, 0), k = arange_end(total, DType::Int64, device);
+  const Tensor row = searchsorted(ends, k, false, true);
+  const Tensor column = add(gather(sub(first, sub(ends, length)), 0, row), k);
+  return to_dtype(stack(std::vector<Tensor>{row, column}, 0), dtype);
+}
+
+/// How many elements lie in columns [0, r + offset) of rows r.
+int64_t count_below(int64_t row, int64_t col, int64_t offset) {
+  int64_t total = 0;
+  for (int64_t r = 0; r < row; ++r) total += std::clamp<int64_t>(r + offset, 0, col);
+  return total;
+}
+/// min(max(r + offset, 0), col) for each row r.
+Tensor bound_of_rows(int64_t row, int64_t col, int64_t offset, Device device) {
+  return clamp(add(arange_end(row, DType::Int64, device), offset), Scalar(0), Scalar(col));
 }
 
 void check_indices(int64_t row, int64_t col, DType dtype) {
@@ -85,10 +90,10 @@ void define_triangles(OpTable& t) {
                    std::optional<Device> device, std::optional<bool>) {
                   const DType d = dtype.value_or(DType::Int64);
                   check_indices(row, col, d);
-                  return positions(
-                      row, [](int64_t) { return int64_t{0}; },
-                      [=](int64_t r) { return std::clamp<int64_t>(r + offset + 1, 0, col); }, d,
-                      device.value_or(Device{}));
+                  const Device where_to = device.value_or(Device{});
+                  const Tensor length = bound_of_rows(row, col, offset + 1, where_to);
+                  return positions(zeros_like(length), length, count_below(row, col, offset + 1), d,
+                                   where_to);
                 },
             .samples = triangles});
   t.define(triu_indices,
@@ -99,9 +104,10 @@ void define_triangles(OpTable& t) {
                    std::optional<Device> device, std::optional<bool>) {
                   const DType d = dtype.value_or(DType::Int64);
                   check_indices(row, col, d);
-                  return positions(
-                      row, [=](int64_t r) { return std::clamp<int64_t>(r + offset, 0, col); },
-                      [=](int64_t) { return col; }, d, device.value_or(Device{}));
+                  const Device where_to = device.value_or(Device{});
+                  const Tensor first = bound_of_rows(row, col, offset, where_to);
+                  const int64_t total = row * col - count_below(row, col, offset);
+                  return positions(first, sub(full_like(first, col), first), total, d, where_to);
                 },
             .samples = triangles});
 }

@@ -289,3 +289,31 @@ __all__ += ["compiled_with_cxx11_abi", "is_grad_enabled", "_assert", "use_determ
             "set_deterministic_debug_mode", "get_deterministic_debug_mode", "get_float32_matmul_precision",
             "set_float32_matmul_precision", "set_warn_always", "is_warn_always_enabled", "set_flush_denormal",
             "get_num_interop_threads", "set_num_interop_threads"]
+
+
+def _checker(name, error):
+    def check(cond, message=None):
+        if not cond:
+            raise error(message() if callable(message) else "Expected cond to be True, but got False")
+
+    check.__name__, check.__doc__ = name, f"Raises {error.__name__} with message() unless cond."
+    return check
+
+
+_check = _checker("_check", RuntimeError)
+_check_index, _check_value = _checker("_check_index", IndexError), _checker("_check_value", ValueError)
+_check_type = _checker("_check_type", TypeError)
+_check_not_implemented = _checker("_check_not_implemented", NotImplementedError)
+
+
+def _check_is_size(i, message=None, *, max=None):
+    """Raises RuntimeError unless i can be a size."""
+    _check(i >= 0 and (max is None or i <= max), message)
+
+
+def _check_with(error_type, cond, message=None):
+    _checker("_check_with", error_type)(cond, message)
+
+
+__all__ += ["_check", "_check_index", "_check_value", "_check_type", "_check_not_implemented", "_check_is_size",
+            "_check_with"]

@@ -68,7 +68,7 @@ class Library:
     """A namespace of operators: define() and impl()."""
 
     def __init__(self, ns, kind, dispatch_key=""):
-        self.ns, self.kind = ns, kind
+        self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
 
     def define(self, schema, alias_analysis="", *, tags=()):
         name = schema.split("(")[0].strip()
@@ -78,7 +78,7 @@ class Library:
     def impl(self, op_name, fn, dispatch_key="", *, with_keyset=False, allow_override=False):
         name = op_name if isinstance(op_name, str) else op_name._qualname
         name = name if "::" in name else f"{self.ns}::{name}"
-        operator = _ops.find(name, missing_ok=True)
+        operator, dispatch_key = _ops.find(name, missing_ok=True), dispatch_key or self.dispatch_key
         if operator is None or fn is fallthrough_kernel:
             return
         if dispatch_key == "Meta":

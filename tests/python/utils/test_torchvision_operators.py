@@ -76,3 +76,19 @@ def test_operators_by_schema():
         ops.tests2.nothing
     with pytest.raises(ValueError, match="namespace"):
         library.define("plain", "() -> ()")
+
+
+def test_a_library_for_one_kind_of_device():
+    library.define("tests3::size", "(Tensor x) -> Tensor")
+    library.impl("tests3::size", "CPU", lambda x: x + 1)
+    library.Library("tests3", "IMPL", "Meta").impl(ops.tests3.size, lambda x: fl.empty(7, device="meta"))
+    assert ops.tests3.size(fl.ones(2)).tolist() == [2, 2]
+    assert ops.tests3.size(fl.ones(2, device="meta")).shape == (7,)
+
+
+def test_checks():
+    fl._check(True)
+    with pytest.raises(RuntimeError, match="mine"):
+        fl._check(False, lambda: "mine")
+    with pytest.raises(ValueError, match="cond"):
+        fl._check_value(False)

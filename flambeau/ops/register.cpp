@@ -65,7 +65,18 @@ namespace fl {
   X(chunks)                  \
   X(spacing)                 \
   X(segments)                \
-  X(positions)
+  X(positions)               \
+  X(factorization)           \
+  X(spectrum)                \
+  X(linalg_factors)          \
+  X(linalg_solve)            \
+  X(linalg_det)              \
+  X(linalg_spectrum)         \
+  X(linalg_norm)             \
+  X(linalg_product)          \
+  X(fft)                     \
+  X(spectrogram)             \
+  X(special)
 
 #define FL_DECLARE(name) void define_##name(OpTable& t);
 FL_DEFINITIONS(FL_DECLARE)

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "flambeau/library/library.h"
+#include "flambeau/op/routine.h"
 #include "flambeau/runtime/call_arguments.h"
+#include "flambeau/runtime/routine.h"
 
 namespace fl::runtime {
 
@@ -66,6 +68,7 @@ PreparedCall prepare_library_call(const OpInfo& op, const std::vector<Value>& ar
                                   const std::vector<OperandLayout>& operands,
                                   const std::vector<OperandLayout>& results) {
   const CallArguments call{op, args, operands, results};
+  if (op.library == kHostRoutine) return find_routine(op.name())(call);
   switch (op.library) {
     case LibraryCall::Matmul:
       return prepare_matmul(call);

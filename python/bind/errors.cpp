@@ -1,4 +1,5 @@
 // The library's errors as the Python exceptions that they name.
+#include "flambeau/base/linalg_error.h"
 #include "flambeau/loop/interpret.h"
 #include "module.h"
 
@@ -6,7 +7,7 @@ namespace fl::python {
 namespace {
 
 // Subclasses of RuntimeError that Python does not have itself.
-PyObject *out_of_memory, *unsupported, *deserialization, *internal, *out_of_bounds;
+PyObject *out_of_memory, *linalg, *unsupported, *deserialization, *internal, *out_of_bounds;
 
 PyObject* make_exception(nb::module_& m, const char* name, const char* doc,
                          PyObject* bases = PyExc_RuntimeError) {
@@ -26,6 +27,8 @@ void raise_in_python(const std::exception_ptr& error) {
     e.restore();
   } catch (const OutOfMemoryError& e) {
     set(out_of_memory, e);
+  } catch (const LinAlgError& e) {
+    set(linalg, e);
   } catch (const NotImplementedError& e) {
     set(PyExc_NotImplementedError, e);
   } catch (const UnsupportedError& e) {
@@ -58,6 +61,7 @@ void raise_in_library(nb::python_error& error) {
 
 void bind_errors(nb::module_& m) {
   out_of_memory = make_exception(m, "OutOfMemoryError", "Memory could not be had.");
+  linalg = make_exception(m, "LinAlgError", "A matrix is singular, or an iteration does not converge.");
   unsupported = make_exception(m, "UnsupportedError", "Capture met something that a graph cannot hold.");
   deserialization = make_exception(m, "DeserializationError", "A file is damaged or of another kind.");
   internal = make_exception(m, "InternalError", "A mistake of this library.");

@@ -5,6 +5,7 @@
 
 #include "evaluator.h"
 #include "flambeau/loop/reduce.h"
+#include "flambeau/op/routine.h"
 
 namespace fl::testing {
 namespace {
@@ -241,12 +242,15 @@ Tensor nonzero_rows(const Tensor& self) {
 
 class ReferenceBackend final : public Backend {
  public:
+  Backend* routines = nullptr;
+
   void run(const OpInfo& op, Value* args, Value* outs) override {
     if (!op.is_primitive()) return op.decompose(args, outs);
     if (op.library == LibraryCall::Nonzero) {
       outs[0] = Value(nonzero_rows(args[0].tensor()));
       return;
     }
+    if (op.library == kHostRoutine && routines) return routines->run(op, args, outs);
     const std::vector<TensorSpec> specs = infer_outputs(op, args);
     std::vector<Tensor> results;
     for (const TensorSpec& s : specs) results.push_back(empty_strided_tensor(s));
@@ -278,8 +282,9 @@ class ReferenceBackend final : public Backend {
 
 }  // namespace
 
-Backend& reference_backend() {
+Backend& reference_backend(Backend* routines) {
   static ReferenceBackend backend;
+  if (routines) backend.routines = routines;
   return backend;
 }
 

@@ -5,6 +5,7 @@
 
 namespace fl::testing {
 
-Backend& reference_backend();
+/// Opaque routines run on `routines`, once it was given.
+Backend& reference_backend(Backend* routines = nullptr);
 
 }  // namespace fl::testing

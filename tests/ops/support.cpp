@@ -84,7 +84,7 @@ std::vector<Value> run_decomposed(const OpInfo& op, std::vector<Value> args) {
 
 std::vector<Value> run_reference(const OpInfo& op, std::vector<Value> args) {
   Backend& own = backend();
-  install_backend(&reference_backend());
+  install_backend(&reference_backend(&own));
   struct Restore {
     Backend* b;
     ~Restore() { install_backend(b); }

@@ -1033,7 +1033,6 @@ def searchsorted(sequence, x, int32, right, side, sorter):
 
 reference("diff")(lambda x, n, dim, prepend, append: np.diff(x, n, dim, **{k: v for k, v in (("prepend", prepend), ("append", append)) if v is not None}))
 reference("trapezoid.dx")(lambda y, dx, dim: np.trapezoid(y, dx=dx, axis=dim))
-reference("linalg_norm")(lambda x, p, dim, keepdim, dtype: vector_norm(cast(x, dtype), 2 if p is None else p, dim, keepdim))
 reference("frobenius_norm.dim")(lambda x, dim, keepdim: vector_norm(x, 2, dim, keepdim))
 reference("isclose")(lambda a, b, relative, absolute, nan: np.isclose(a, b, relative, absolute, nan))
 reference("nanmean")(lambda x, dim, keepdim, dtype: np.nanmean(cast(x, dtype), axis=axes(dim, x.ndim), keepdims=keepdim))

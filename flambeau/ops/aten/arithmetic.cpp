@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "flambeau/ops/aten/special.h"
 #include "flambeau/ops/functions.h"
 #include "flambeau/ops/prims/division.h"
 #include "flambeau/ops/rules.h"
@@ -241,14 +242,13 @@ Tensor trigamma(const Tensor& input) {
 
 void define_special_composites(OpTable& t) {
   t.define(polygamma,
-           {.doc = "The n-th derivative of digamma, for n = 0 and 1.",
+           {.doc = "The n-th derivative of digamma: (-1)^(n+1) n! zeta(n + 1, x) for n > 1.",
             .tags = Tag::NoInPlace,
             .decompose =
                 [](int64_t n, Tensor self) {
                   FL_CHECK(n >= 0, RuntimeError, "polygamma(n, x) does not support negative n, got {}", n);
-                  FL_CHECK(n <= 1, NotImplementedError, "polygamma of order {}: orders 0 and 1 are supported",
-                           n);
                   const Tensor x = is_floating(self.dtype()) ? self : to_dtype(self, DType::Float32);
+                  if (n > 1) return mul(special_zeta(n + 1, x), (n % 2 ? 1 : -1) * std::tgamma(n + 1.0));
                   return n == 0 ? digamma(x) : in_compute_dtype(x, trigamma);
                 },
             .samples = samples::custom(
@@ -256,7 +256,8 @@ void define_special_composites(OpTable& t) {
                   return std::vector<Sample>{{{0, m.make({3, 4}, o.low, o.high)}, "digamma", ""},
                                              {{1, m.make({3, 4}, o.low, o.high)}, "trigamma", ""},
                                              {{1, m.make({}, -1.7, -1.3)}, "negative", ""},
-                                             {{7, m.make({2})}, "order", "NotImplementedError: order 7"}};
+                                             {{4, m.make({3, 4}, o.low, o.high)}, "fourth", ""},
+                                             {{-1, m.make({2})}, "order", "RuntimeError: negative n"}};
                 },
                 {.low = 0.3, .high = 5})});
   t.define(logaddexp2, {.doc = "log2(2^self + 2^other) without overflow on the way.",

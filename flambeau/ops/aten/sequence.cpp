@@ -24,17 +24,6 @@ Tensor difference(Tensor self, int64_t n, int64_t dim, Tensor prepend, Tensor ap
   return x;
 }
 
-/// A matrix norm by the elements: only Frobenius' is one.
-Tensor norm_by_order(Tensor self, std::optional<Scalar> ord, std::optional<IntList> dim, bool keepdim,
-                     std::optional<DType> dtype) {
-  const bool vector = !ord || (dim && dim->size() == 1) || (!dim && self.dim() == 1);
-  FL_CHECK(vector, NotImplementedError,
-           "linalg.norm: the matrix norm of order {} needs singular values or sums by row, which are not "
-           "supported; vector norms and the Frobenius norm are",
-           ord ? ord->str() : "None");
-  return vector_norm(self, ord.value_or(Scalar(2)), dim, keepdim, dtype);
-}
-
 void define_differences(OpTable& t) {
   t.define(diff, {.doc = "Differences of neighbours along a dimension, n times.",
                   .tags = Tag::NoInPlace,
@@ -90,18 +79,6 @@ void define_membership(OpTable& t) {
 }
 
 void define_other_norms(OpTable& t) {
-  t.define(linalg_norm, {.doc = "The norm of a tensor as a vector, or along a dimension.",
-                         .tags = Tag::NoInPlace | Tag::NoOut,
-                         .decompose = norm_by_order,
-                         .samples = samples::custom(
-                             [](SampleMaker& m, const Samples& o) {
-                               const auto x = [&](IntList sizes) { return m.make(sizes, o.low, o.high); };
-                               return std::vector<Sample>{
-                                   {{x({3, 4})}, "", ""},
-                                   {{x({3, 4}), 1, Sizes{1}}, "rows", ""},
-                                   {{x({3, 4}), 2}, "matrix", "NotImplementedError: matrix norm"}};
-                             },
-                             {.dtypes = dtypes::full_floats, .tolerance = 1e-4})});
   t.define(
       frobenius_norm,
       {.doc = "The square root of the sum of squares over dimensions.",

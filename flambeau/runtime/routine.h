@@ -1,0 +1,28 @@
+// Routines of the operators with library = kHostRoutine: opaque work on the host, found by the operator's
+// name.
+#pragma once
+#include <string_view>
+
+#include "flambeau/base/linalg_error.h"
+#include "flambeau/runtime/call_arguments.h"
+
+namespace fl::runtime {
+
+/// Resolves a call; what it returns may run on several threads at once.
+using Routine = PreparedCall (*)(const CallArguments& call);
+
+struct NamedRoutine {
+  std::string_view op;  ///< the operator's full name
+  Routine routine;
+};
+
+/// Raises InternalError where no routine has the name.
+Routine find_routine(std::string_view op);
+
+/// The tables, one a file: routine_factorization.cpp, ...
+std::span<const NamedRoutine> factorization_routines();
+std::span<const NamedRoutine> spectrum_routines();
+std::span<const NamedRoutine> fft_routines();
+std::span<const NamedRoutine> special_routines();
+
+}  // namespace fl::runtime

@@ -23,6 +23,7 @@ Tensor shuffled(Tensor self, int64_t factor) {
   split.insert(split.end(), {channels / (r * r), r, r, height, width});
   for (const int d : {0, 3, 1, 4, 2}) order.push_back(n + d);
   joined.insert(joined.end(), {channels / (r * r), height * r, width * r});
+  if (factor == 1) return clone(self);
   return reshape(permute(reshape(self, split), order), joined);
 }
 
@@ -43,6 +44,7 @@ Tensor unshuffled(Tensor self, int64_t factor) {
   split.insert(split.end(), {channels, height / r, r, width / r, r});
   for (const int d : {0, 2, 4, 1, 3}) order.push_back(n + d);
   joined.insert(joined.end(), {channels * r * r, height / r, width / r});
+  if (factor == 1) return clone(self);
   return reshape(permute(reshape(self, split), order), joined);
 }
 

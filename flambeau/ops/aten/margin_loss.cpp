@@ -68,7 +68,7 @@ Tensor pair_distances(Tensor self, double p) {
   FL_CHECK(is_floating(self.dtype()), RuntimeError, "pdist only supports floating-point dtypes");
   FL_CHECK(p >= 0, RuntimeError, "pdist only supports non-negative p values");
   const SymInt rows = self.sizes()[0];
-  if (rows < SymInt(2)) return zeros({SymInt(0)}, self.dtype(), self.device());
+  if (rows < SymInt(2)) return vector_norm(slice(self, 0, 0, 0, 1), p, IntList{SymInt(1)});
   const Tensor i = unsqueeze(arange_end(rows, DType::Int64, self.device()), 1);
   const Tensor j = arange_end(rows, DType::Int64, self.device());
   const int64_t n = rows.guard_int();

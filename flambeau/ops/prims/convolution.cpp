@@ -53,6 +53,9 @@ InferResult convolution_rule(const InferCtx& c, int) {
         "Given weight of size {}, expected bias to be 1-dimensional with {} elements, but got bias of size "
         "{} instead",
         to_string(weight.sizes), channels, to_string(c.spec(2).sizes));
+    FL_CHECK(c.spec(2).dtype == input.dtype, RuntimeError,
+             "Input type ({}) and bias type ({}) should be the same", name(input.dtype),
+             name(c.spec(2).dtype));
   }
   const ConvolutionWindow w = window_of(c, input.dim());
   const Sizes more =

@@ -329,3 +329,46 @@ def test_dropout_keeps_the_mean():
     assert abs(y.mean().item()) < 0.02 and abs(y.std().item() - 1) < 0.02
     with pytest.raises(ValueError, match="between 0 and 1"):
         F.dropout(x, 1.5)
+
+
+# --- corners of the calls ---
+@pytest.mark.parametrize("error, text, call", [
+    (ValueError, "eps must be positive", lambda: F.batch_norm(fl.ones(2, 3), None, None, training=True, eps=-1.0)),
+    (RuntimeError, "channels to be greater than 0", lambda: F.group_norm(fl.ones(1, 0, 2), 1)),
+    (ValueError, "Input dimension should be at least 3", lambda: F.adaptive_max_pool2d(fl.ones(2, 2), 2)),
+    (RuntimeError, "non-zero size for non-batch", lambda: F.max_pool3d(fl.ones(0, 1, 2, 10), 1)),
+    (RuntimeError, "bias type .* should be the same", lambda: F.conv1d(
+        fl.ones(1, 1, 4, dtype=fl.int64), fl.ones(1, 1, 2, dtype=fl.int64), fl.ones(1, dtype=fl.float64))),
+    (RuntimeError, "not supported for floating point target", lambda: F.cross_entropy(
+        fl.ones(2, 3), fl.ones(2, 3), ignore_index=1)),
+    (RuntimeError, "Expected floating point type for target", lambda: F.cross_entropy(
+        fl.ones(2, 3), fl.ones(2, 3, dtype=fl.int64))),
+])
+def test_errors(error, text, call):
+    with pytest.raises(error, match=text):
+        call()
+
+
+def test_results_in_given_tensors():
+    x, out = tensor(1, 1, 4, 4), fl.empty(0, dtype=fl.float64)
+    assert F.avg_pool2d(x, 2, out=out) is out
+    check(out, x.numpy().reshape(1, 1, 2, 2, 2, 2).mean((3, 5)))
+    assert F.logsigmoid(x, out=out) is out and out.shape == x.shape
+
+
+def test_corner_cases():
+    assert F.one_hot(fl.tensor([0, 2])).tolist() == [[1, 0, 0], [0, 0, 1]]
+    x = tensor(1, 1, 5)
+    check(F.pad(x, (-1, 1), "circular"), np.pad(x.numpy()[..., 1:], ((0, 0), (0, 0), (0, 1)), "wrap"))
+    image = tensor(1, 4, 2, 2)
+    shuffled = F.pixel_shuffle(image, 1)
+    shuffled.zero_()
+    assert image.abs().sum().item() > 0
+    grid = tensor(1, 2, 2, 2, low=-1, high=1).requires_grad_()
+    F.grid_sample(image, grid, mode="nearest", align_corners=False).sum().backward()
+    assert grid.grad.abs().sum().item() == 0
+    one = tensor(1, 2).requires_grad_()
+    assert F.pdist(one).shape == (0,) and F.pdist(one).requires_grad
+    running = fl.zeros(3), fl.ones(3)
+    F.batch_norm(fl.ones(0, 3), *running, training=True)
+    assert running[0].tolist() == [0, 0, 0] and running[1].tolist() == [1, 1, 1]

@@ -2,6 +2,8 @@
 import warnings
 
 import flambeau as fl
+from flambeau import gelu, hardshrink, softplus, softshrink  # noqa: F401
+from flambeau._composites import _write
 
 __all__ = [
     "celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish",
@@ -70,24 +72,9 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
     return (fl.rrelu_ if inplace else fl.rrelu)(input, lower, upper, training)
 
 
-def logsigmoid(input):
+def logsigmoid(input, *, out=None):
     """log(sigmoid(input))."""
-    return fl.log_sigmoid(input)
-
-
-def gelu(input, approximate="none"):
-    """The input times the normal distribution function of it; approximate="tanh" is a form by tanh."""
-    return fl.gelu(input, approximate=approximate)
-
-
-def hardshrink(input, lambd=0.5):
-    """0 between -lambd and lambd, the input elsewhere."""
-    return fl.hardshrink(input, lambd)
-
-
-def softshrink(input, lambd=0.5):
-    """The input moved towards 0 by lambd, 0 where it would cross."""
-    return fl.softshrink(input, lambd)
+    return _write(fl.log_sigmoid(input), out)
 
 
 def tanhshrink(input):
@@ -98,11 +85,6 @@ def tanhshrink(input):
 def softsign(input):
     """input / (1 + |input|)."""
     return input / (input.abs() + 1)
-
-
-def softplus(input, beta=1, threshold=20):
-    """log(1 + e^(beta input)) / beta; the input itself where beta input is above the threshold."""
-    return fl.softplus(input, beta, threshold)
 
 
 def _softmax_dim(name, input, dim):

@@ -2,9 +2,19 @@
 import warnings
 
 import flambeau as fl
-from flambeau import one_hot  # noqa: F401
 
 __all__ = ["embedding", "embedding_bag", "one_hot"]
+
+
+def one_hot(tensor, num_classes=-1):
+    """1 at the class of each element along a new last dimension, 0 elsewhere. -1: as many classes as there are."""
+    if num_classes == -1 and tensor.dtype == fl.int64:
+        if tensor.numel() == 0:
+            raise RuntimeError("Can not infer total number of classes from empty tensor.")
+        if int(tensor.min()) < 0:
+            raise RuntimeError("Class values must be non-negative.")
+        num_classes = int(tensor.max()) + 1
+    return fl.one_hot(tensor, num_classes)
 
 
 def _row(padding_idx, weight):

@@ -16,7 +16,10 @@ def pad(input, pad, mode="constant", value=None):
 
     mode: "constant" (with value), "reflect", "replicate" or "circular".
     """
-    return fl.pad(input, list(pad), mode, value)
+    pad = list(pad)
+    if mode == "circular" and any(p < 0 for p in pad):
+        input, pad = fl.constant_pad_nd(input, [min(p, 0) for p in pad]), [max(p, 0) for p in pad]
+    return fl.pad(input, pad, mode, value)
 
 
 def native_channel_shuffle(input, groups):
@@ -128,7 +131,10 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
     if align_corners is None:
         warnings.warn("Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. "
                       "Please specify align_corners=True if the old behavior is desired.", stacklevel=2)
-    return fl.grid_sampler(input, grid, _SAMPLE_MODES[mode], _PADDING_MODES[padding_mode], bool(align_corners))
+    out = fl.grid_sampler(input, grid, _SAMPLE_MODES[mode], _PADDING_MODES[padding_mode], bool(align_corners))
+    if mode == "nearest" and grid.requires_grad and fl.is_grad_enabled():
+        out = out + (grid.clamp(-1, 1).nan_to_num() * 0).sum()  # the gradient by the grid is 0
+    return out
 
 
 def affine_grid(theta, size, align_corners=None):

@@ -21,6 +21,14 @@ def _warn_if_broadcast(input, target):
                       "same size.", stacklevel=3)
 
 
+def _check_positions(input, target):
+    """Of class numbers at many positions: one for each position."""
+    if input.dim() > 2 and input.dim() == target.dim() + 1 and input.size(0) == target.size(0):
+        expected = [input.size(0), *input.shape[2:]]
+        if list(target.shape) != expected:
+            raise RuntimeError(f"Expected target size {expected}, got {list(target.shape)}")
+
+
 def _weighted(losses, weight, reduction):
     """Losses times weights; the mean is by the sum of the weights."""
     if weight is None:
@@ -34,12 +42,16 @@ def _weighted(losses, weight, reduction):
 def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean",
                   label_smoothing=0.0):
     """The negative logarithm of softmax(input) at target, class numbers or probabilities, along dimension 1."""
-    return fl.cross_entropy_loss(input, target, weight, _Reduction.of(reduction, size_average, reduce), ignore_index,
-                                 label_smoothing)
+    number = _Reduction.of(reduction, size_average, reduce)
+    if target.is_floating_point() and input.shape == target.shape and ignore_index >= 0:
+        raise RuntimeError("ignore_index is not supported for floating point target")
+    _check_positions(input, target)
+    return fl.cross_entropy_loss(input, target, weight, number, ignore_index, label_smoothing)
 
 
 def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
     """Minus the input, logarithms of probabilities along dimension 1, at target."""
+    _check_positions(input, target)
     return fl.nll_loss_nd(input, target, weight, _Reduction.of(reduction, size_average, reduce), ignore_index)
 
 
@@ -50,6 +62,12 @@ def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weig
     flat_bias = None if linear_bias is None else linear_bias.reshape(-1)
     logits = fl.linear(input, linear_weight.reshape(-1, linear_weight.size(-1)), flat_bias)
     logits = logits.reshape(*input.shape[:-1], *classes)
+    if input.dim() not in (1, 2):
+        raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.dim()}")
+    if input.dim() == 2 and input.size(0) != target.size(0):
+        raise ValueError(f"Expected input batch_size ({input.size(0)}) to match target batch_size ({target.size(0)}).")
+    if ignore_index is not None and target.is_floating_point():
+        raise RuntimeError("ignore_index cannot be specified when target contains probabilities")
     ignore_index = -100 if ignore_index is None else ignore_index
     return cross_entropy(logits, target, weight, reduction=reduction, ignore_index=ignore_index,
                          label_smoothing=label_smoothing)
@@ -60,6 +78,7 @@ def poisson_nll_loss(input, target, log_input=True, full=False, size_average=Non
     """Minus the log-likelihood of a Poisson distribution; full adds Stirling's approximation of log(target!)."""
     if size_average is not None or reduce is not None:
         reduction = _Reduction.legacy_get_string(size_average, reduce)
+    input = input if input.is_floating_point() else input.to(fl.get_default_dtype())
     return fl.poisson_nll_loss(input, target, log_input, full, eps, _Reduction.get_enum(reduction))
 
 

@@ -25,7 +25,13 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     In training the running statistics move towards the batch's by the momentum.
     """
     if training:
+        if eps <= 0.0:
+            raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
         _check_more_than_one(input.size())
+    elif eps < 0.0:
+        raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
+    if input.dim() < 2 and input.numel() == 0:
+        return input.clone()
     return fl.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, True)
 
 
@@ -55,6 +61,10 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     """(input - mean) / sqrt(var + eps) over the channels of a group and all positions."""
     if input.dim() < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.dim()}")
+    if input.size(1) == 0:
+        raise RuntimeError(f"Expected number of channels to be greater than 0, got {input.size(1)}")
+    if 0 in input.shape[2:]:
+        raise RuntimeError("Expected HxW to be greater than 0, got 0")
     _check_more_than_one([input.size(0) * input.size(1) // num_groups, num_groups, *input.shape[2:]])
     return fl.group_norm(input, num_groups, weight, bias, eps)
 

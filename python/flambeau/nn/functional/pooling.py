@@ -1,6 +1,7 @@
 """Pooling: one number for each window. return_indices adds the chosen elements' positions in the flattened image."""
 import flambeau as fl
-from flambeau import adaptive_avg_pool1d, avg_pool1d, avg_pool2d, avg_pool3d  # noqa: F401
+from flambeau import adaptive_avg_pool1d, avg_pool1d  # noqa: F401
+from flambeau._composites import _write
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
@@ -22,6 +23,13 @@ def _or_none(value):
     return [] if value is None else value
 
 
+def _check_not_empty(input, dimensions, name):
+    """All dimensions but the batch's have elements."""
+    if 0 in input.shape[-dimensions:]:
+        raise RuntimeError(f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has "
+                           f"sizes {list(input.shape)}")
+
+
 # --- maximum ---
 def max_pool1d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False,
                             return_indices=False):
@@ -40,18 +48,23 @@ def max_pool3d_with_indices(input, kernel_size, stride=None, padding=0, dilation
 
 def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
     """The maximum of each window."""
+    if input.dim() not in (2, 3) or 0 in input.shape[-2:]:
+        raise RuntimeError("max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, "
+                           f"but got:{list(input.shape)}")
     pool = fl.max_pool1d_with_indices if return_indices else fl.max_pool1d
     return pool(input, kernel_size, _or_none(stride), padding, dilation, ceil_mode)
 
 
 def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
     """The maximum of each window."""
+    _check_not_empty(input, 3, "max_pool2d")
     pool = fl.max_pool2d_with_indices if return_indices else fl.max_pool2d
     return pool(input, kernel_size, _or_none(stride), padding, dilation, ceil_mode)
 
 
 def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
     """The maximum of each window."""
+    _check_not_empty(input, 4, "max_pool3d")
     pool = fl.max_pool3d_with_indices if return_indices else fl.max_pool3d
     return pool(input, kernel_size, _or_none(stride), padding, dilation, ceil_mode)
 
@@ -69,6 +82,8 @@ def _fractional(dimensions, input, kernel_size, output_size, output_ratio, sampl
     if samples is None:
         batch = 1 if input.dim() == dimensions + 1 else input.size(0)
         samples = fl.rand(batch, input.size(-dimensions - 1), dimensions, dtype=input.dtype, device=input.device)
+    if input.dim() == dimensions + 1 and samples.size(0) > 1:
+        samples = samples[:1]
     pool = fl.fractional_max_pool2d if dimensions == 2 else fl.fractional_max_pool3d
     return pool(input, _list(kernel_size, dimensions), _list(output_size, dimensions), samples)
 
@@ -143,6 +158,21 @@ def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_siz
     return _unpool(3, input, indices, kernel_size, stride, padding, output_size)
 
 
+# --- means ---
+def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True,
+               divisor_override=None, *, out=None):
+    """The mean of each window; padding counts as 0, and as elements if count_include_pad."""
+    return _write(fl.avg_pool2d(input, kernel_size, _or_none(stride), padding, ceil_mode, count_include_pad,
+                                divisor_override), out)
+
+
+def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True,
+               divisor_override=None, *, out=None):
+    """The mean of each window; padding counts as 0, and as elements if count_include_pad."""
+    return _write(fl.avg_pool3d(input, kernel_size, _or_none(stride), padding, ceil_mode, count_include_pad,
+                                divisor_override), out)
+
+
 # --- powers ---
 def _lp_pool(dimensions, average, input, norm_type, kernel_size, stride, ceil_mode):
     kernel = _list(kernel_size, dimensions)
@@ -173,8 +203,8 @@ def _sizes(output_size, input, dimensions):
     """None stands for the input's own size."""
     own = input.shape[-dimensions:]
     if isinstance(output_size, int):
-        return [output_size] * dimensions
-    if len(output_size) > input.dim():
+        output_size = [output_size] * dimensions
+    if input.dim() <= len(output_size):
         raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
     return [n if size is None else size for size, n in zip(output_size, own)]
 

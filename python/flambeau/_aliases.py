@@ -9,6 +9,7 @@ ALIASES = {
     "fix": "trunc", "ger": "outer", "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le",
     "moveaxis": "movedim", "multiply": "mul", "negative": "neg", "not_equal": "ne", "row_stack": "vstack",
     "subtract": "sub", "swapaxes": "transpose", "swapdims": "transpose", "trapz": "trapezoid", "true_divide": "div",
+    "_segment_reduce": "segment_reduce",
     "inverse": "linalg_inv", "det": "linalg_det", "slogdet": "linalg_slogdet", "matrix_power": "linalg_matrix_power",
     "linalg_matmul": "matmul", "mvlgamma": "special_multigammaln", "orgqr": "linalg_householder_product",
     # torch.special

@@ -6,6 +6,7 @@ compared after conversion to the operator's own result type, so that integers wr
 import itertools
 import math
 
+import arrangement_references
 import numpy as np
 from scipy import special
 
@@ -1047,3 +1048,5 @@ def diagonal_scatter(x, source, offset, dim1, dim2):
     view.flags.writeable = True
     view[...] = source
     return out
+
+arrangement_references.add_to(REFERENCES)

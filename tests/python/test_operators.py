@@ -21,6 +21,10 @@ EXEMPT = {
     "empty.memory_format": "elements are not initialised",
     "empty_strided": "elements are not initialised",
     "empty_like": "elements are not initialised",
+    "empty_permuted": "elements are not initialised",
+    "new_empty_strided": "elements are not initialised",
+    "as_strided_copy": "as_strided",
+    "view_copy.dtype": "view.dtype",
     "new_empty": "elements are not initialised",
     "nextafter": "float64 has no neighbour of a float32: tested in its own dtype below",
     "view.dtype": "bits seen as another dtype: tested below",
@@ -97,6 +101,12 @@ def compare(got, expected, tolerance, where):
         np.testing.assert_array_equal(got, expected, err_msg=where)
 
 
+def flat(results):
+    """Results with the items of a list among them in its place."""
+    for r in results:
+        yield from r if isinstance(r, tuple) else (r,)
+
+
 def samples(name):
     for dtype in DTYPES:
         for arguments, note, error in _C._samples(name, dtype, SEED):
@@ -117,7 +127,7 @@ def test_against_reference(name, record_property):
         got = _C._call(name, *arguments)
         if isinstance(got, tuple):
             assert len(got) == len(expected), where
-            for g, e in zip(got, expected):
+            for g, e in zip(flat(got), flat(expected), strict=True):
                 compare(g, e, tolerance_of(operator, arguments, g), where)
         elif isinstance(got, fl.Tensor):
             compare(got, expected, tolerance_of(operator, arguments, got), where)
@@ -136,9 +146,8 @@ def test_errors_are_python_exceptions(name):
         kind, _, part = error.partition(": ")
         with pytest.raises(Exception) as raised:
             _C._call(name, *arguments)
-        raised_kind = type(raised.value).__name__
-        raised_kind = {"LinAlgError": "RuntimeError"}.get(raised_kind, raised_kind)  # known to Python alone
-        assert raised_kind == kind, f"{name} [{dtype}, {note}]: {raised.value!r}"
+        kinds = [c.__name__ for c in type(raised.value).__mro__]  # some are known to Python alone: subclasses
+        assert kind in kinds, f"{name} [{dtype}, {note}]: {raised.value!r}"
         assert part in str(raised.value), f"{name} [{dtype}, {note}]"
 
 

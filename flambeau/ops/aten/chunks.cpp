@@ -17,7 +17,7 @@ Samples of(samples::MakeSamples make) { return samples::custom(make, {.dtypes = 
 /// by side.
 Tensor joined_chunks(TensorList tensors, int64_t dim, int64_t num_chunks) {
   FL_CHECK(!tensors.empty(), RuntimeError, "_chunk_cat expects a non-empty input tensor list");
-  FL_CHECK(dim >= 0, RuntimeError, "_chunk_cat expects non-negative dim, got {}", dim);
+  dim = wrap_dim(dim, tensors[0].dim());
   FL_CHECK(num_chunks >= 1, RuntimeError, "_chunk_cat expects positive num_chunks, got {}", num_chunks);
   List parts;
   for (const Tensor& x : tensors) {
@@ -50,7 +50,7 @@ void define_chunk_cat(OpTable& t) {
          const auto x = [&](IntList sizes) { return m.make(sizes, o.low, o.high); };
          return std::vector<Sample>{{{List{x({5, 2}), x({3, 4})}, 0, 2}, "", ""},
                                     {{List{x({2, 5}), x({2, 3, 2})}, 1, 3}, "dim 1", ""},
-                                    {{List{x({2})}, 1, 2}, "dim", "RuntimeError: expects dim"}};
+                                    {{List{x({2, 2}), x({2})}, 1, 2}, "dim", "RuntimeError: expects dim"}};
        })});
   t.define(narrow_from, {.doc = "As `narrow`, from where a 0-dim tensor of an integer says.",
                          .tags = kView | Tag::DataDependent,

@@ -1,5 +1,7 @@
 #include "flambeau/ops/aten/numbers.h"
 
+#include <cmath>
+
 #include "flambeau/ops/functions.h"
 #include "flambeau/ops/prims/division.h"
 #include "flambeau/ops/rules.h"
@@ -86,7 +88,9 @@ void define_divisors(OpTable& t) {
                      [](Tensor self, Tensor other) {
                        const auto [a, b] = magnitudes(self, other);
                        const Tensor g = common_divisor(a, b);
-                       return abs(mul(_div_trunc(a, where(eq(g, 0), 1, g)), b));
+                       const Tensor product = mul(_div_trunc(a, where(eq(g, 0), 1, g)), b);
+                       // As C's abs of an int: shorter products wrap after it.
+                       return size_of(a.dtype()) < 4 ? product : abs(product);
                      },
                  .samples = whole});
 }
@@ -127,10 +131,13 @@ std::tuple<Tensor, Tensor> taken_apart(Tensor self) {
 }
 
 void define_exponents(OpTable& t) {
-  t.define(ldexp,
-           {.doc = "self * 2^other.",
-            .decompose = [](Tensor self, Tensor other) { return mul(self, pow(2.0, unwrapped(other))); },
-            .samples = samples::binary({.dtypes = dtypes::integers | dtypes::full_floats})});
+  t.define(ldexp, {.doc = "self * 2^other.",
+                   .decompose =
+                       [](Tensor self, Tensor other) {
+                         if (const auto n = number_of(other)) return mul(self, std::exp2(n->to_double()));
+                         return mul(self, pow(2.0, other));
+                       },
+                   .samples = samples::binary({.dtypes = dtypes::integers | dtypes::full_floats})});
   t.define(frexp, {.doc = "The mantissa, in [0.5, 1) without its sign, and the exponent of 2 (int32) of each "
                           "number; 0, inf and nan stay, with exponent 0.",
                    .tags = Tag::NoInPlace,

@@ -5,7 +5,7 @@ from flambeau.nn.parameter import (  # noqa: F401
 from flambeau.nn.modules import *  # noqa: F403
 from flambeau.nn.modules import Module  # noqa: F401
 from flambeau.nn.parallel import DataParallel  # noqa: F401
-from flambeau.nn import attention, functional, init, modules, parallel, parameter, utils  # noqa: F401
+from flambeau.nn import attention, common_types, functional, init, modules, parallel, parameter, utils  # noqa: F401
 
 
 def factory_kwargs(kwargs):

@@ -10,3 +10,6 @@ from flambeau.nn.functional.images import *  # noqa: F403
 from flambeau.nn.functional.losses import *  # noqa: F403
 from flambeau.nn.functional.normalizations import *  # noqa: F403
 from flambeau.nn.functional.pooling import *  # noqa: F403
+from flambeau.overrides import (  # noqa: F401
+    handle_torch_function, has_torch_function, has_torch_function_unary, has_torch_function_variadic,
+)

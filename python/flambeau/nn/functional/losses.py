@@ -64,6 +64,9 @@ def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weig
     logits = logits.reshape(*input.shape[:-1], *classes)
     if input.dim() not in (1, 2):
         raise RuntimeError(f"expected input with dimensionality 1 or 2, got {input.dim()}")
+    if input.dim() == 1 and linear_weight.dim() > 2:
+        raise RuntimeError(f"K-dimensional loss defined by linear_weight shape {tuple(linear_weight.shape)} requires "
+                           f"batched input, (N, {linear_weight.size(-1)}), got unbatched input")
     if input.dim() == 2 and input.size(0) != target.size(0):
         raise ValueError(f"Expected input batch_size ({input.size(0)}) to match target batch_size ({target.size(0)}).")
     if ignore_index is not None and target.is_floating_point():

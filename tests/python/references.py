@@ -1032,6 +1032,7 @@ def searchsorted(sequence, x, int32, right, side, sorter):
 
 # The rest
 
+reference("polar")(lambda r, a: r * np.exp(1j * a))
 reference("diff")(lambda x, n, dim, prepend, append: np.diff(x, n, dim, **{k: v for k, v in (("prepend", prepend), ("append", append)) if v is not None}))
 reference("trapezoid.dx")(lambda y, dx, dim: np.trapezoid(y, dx=dx, axis=dim))
 reference("frobenius_norm.dim")(lambda x, dim, keepdim: vector_norm(x, 2, dim, keepdim))

@@ -137,6 +137,27 @@ void define_complex_parts(OpTable& t) {
                         return select(view_as_real(self), -1, 1);
                       },
                   .samples = samples::unary({.dtypes = dtypes::complexes})});
+  t.define(polar,
+           {.doc = "The complex number of a modulus and an angle.",
+            .tags = Tag::NoInPlace,
+            .decompose =
+                [](Tensor modulus, Tensor turn) {
+                  FL_CHECK(modulus.dtype() == turn.dtype(), RuntimeError,
+                           "Expected object of scalar type {} but got scalar type {} for second argument",
+                           name(modulus.dtype()), name(turn.dtype()));
+                  FL_CHECK(modulus.dtype() == DType::Float32 || modulus.dtype() == DType::Float64,
+                           RuntimeError,
+                           "Expected both inputs to be Half, Float or Double tensors but got {} and {}",
+                           name(modulus.dtype()), name(turn.dtype()));
+                  return complex(mul(modulus, cos(turn)), mul(modulus, sin(turn)));
+                },
+            .samples = samples::custom(
+                [](SampleMaker& m, const Samples& o) {
+                  return std::vector<Sample>{
+                      {{m.make({3, 4}, o.low, o.high), m.make({3, 4}, o.low, o.high)}, "", ""},
+                      {{m.make({3, 1}, o.low, o.high), m.make({4}, o.low, o.high)}, "broadcast", ""}};
+                },
+                {.dtypes = dtypes::full_floats, .gradient = false})});
   t.define(angle,
            {.doc = "The angle of complex numbers; pi of negative real numbers, 0 of others, nan of nan.",
             .decompose =

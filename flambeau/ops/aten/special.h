@@ -4,6 +4,7 @@
 
 namespace fl {
 
+inline constexpr Op<"polar(Tensor abs, Tensor angle) -> Tensor"> polar;
 inline constexpr Op<"i0(Tensor self) -> Tensor"> special_i0;
 inline constexpr Op<"special_airy_ai(Tensor x) -> Tensor"> special_airy_ai;
 inline constexpr Op<"special_bessel_j0(Tensor self) -> Tensor"> special_bessel_j0;

@@ -3,6 +3,7 @@
 #include <numbers>
 
 #include "flambeau/ops/functions.h"
+#include "flambeau/ops/prims/complex_functions.h"
 #include "flambeau/ops/prims/division.h"
 #include "flambeau/ops/readable.h"
 #include "flambeau/ops/rules.h"
@@ -217,7 +218,7 @@ void define_checked_division(OpTable& t) {
 /// Numbers are also checked in pow: eager calls of a kind share one shape rule's answer, whatever their
 /// numbers.
 InferResult power_rule(const InferCtx& c, int p) {
-  InferResult r = rule::real(static_cast<Promote>(p)).function(c, p);
+  InferResult r = rule::elementwise_result(c, static_cast<Promote>(p));
   FL_CHECK(r[0].dtype != DType::Bool, NotImplementedError, "\"pow\" not implemented for bool tensors");
   const Value& exponent = c.arg(1);
   FL_CHECK(!(is_integral(r[0].dtype) && exponent.is_number() && exponent.scalar().to_int() < 0), RuntimeError,
@@ -232,13 +233,14 @@ Tensors power_gradient(GradCtx& c, const Tensor& g) {
       [&] {
         const Tensor y = tensor_operand(c, 1, g.dtype());
         const Tensor slope = mul(_pow(operand(c, 0), sub(y, 1)), y);
-        return mul(g, where(eq(y, 0), 0.0, slope));
+        return mul(g, where(eq(y, 0), 0.0, conj_if_complex(slope)));
       },
       [&] {
-        const Tensor x = tensor_operand(c, 0, g.dtype());
-        const Tensor slope = mul(c.out(0), log(x));
-        const Tensor flat = logical_and(eq(x, 0), ge(operand(c, 1), 0));
-        return mul(g, where(flat, 0.0, slope));
+        Tensor x = tensor_operand(c, 0, g.dtype());
+        if (is_complex(g.dtype())) x = to_dtype(x, complex_dtype(x.dtype()));
+        const Tensor slope = mul(c.out(0), log(x)), y = tensor_operand(c, 1, g.dtype());
+        const Tensor flat = logical_and(eq(x, 0), ge(is_complex(y.dtype()) ? real(y) : y, 0));
+        return mul(g, where(flat, 0.0, conj_if_complex(slope)));
       });
 }
 
@@ -249,14 +251,17 @@ Val log_add_exp(ScalarOps& s, Val a, Val b) {
 }
 
 void define_powers_of_two(OpTable& t) {
-  t.define(_pow, {.doc = "self ^ other as C's pow; of integers by repeated squaring, with wrapping.",
-                  .tags = Tag::Elementwise,
-                  .infer = Infer(power_rule, static_cast<int>(Promote::Default)),
-                  .scalar = [](ScalarOps& s, Val a, Val b) { return s.pow(a, b); },
-                  .saves = saves::in({0, 1}) | saves::out({0}),
-                  .grad = power_gradient,
-                  .samples =
-                      samples::binary({.dtypes = dtypes::integers | dtypes::floats, .low = 0.5, .high = 3})});
+  t.define(
+      _pow,
+      {.doc = "self ^ other as C's pow; of integers by repeated squaring, with wrapping.",
+       .tags = Tag::Elementwise,
+       .infer = Infer(power_rule, static_cast<int>(Promote::Default)),
+       .scalar = [](ScalarOps& s, Val a,
+                    Val b) { return is_complex(a.dtype) ? complex_functions::pow(s, a, b) : s.pow(a, b); },
+       .saves = saves::in({0, 1}) | saves::out({0}),
+       .grad = power_gradient,
+       .samples = samples::binary(
+           {.dtypes = dtypes::integers | dtypes::floats | dtypes::complexes, .low = 0.5, .high = 3})});
   t.define(atan2, {.doc = "The angle of the point (other, self), in [-pi, pi].",
                    .tags = Tag::Elementwise,
                    .infer = rule::real(Promote::IntToFloat),

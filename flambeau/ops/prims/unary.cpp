@@ -3,6 +3,7 @@
 #include <numbers>
 
 #include "flambeau/ops/functions.h"
+#include "flambeau/ops/prims/complex_functions.h"
 #include "flambeau/ops/rules.h"
 #include "flambeau/ops/samples.h"
 
@@ -17,9 +18,12 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 bool is_whole(Val x) { return is_integral(x.dtype, true); }
 
-/// Of every real dtype, on a domain.
+/// Of every real dtype, on a domain; and of complex ones.
 Samples real_on(double low, double high) {
   return samples::unary({.dtypes = dtypes::real, .low = low, .high = high});
+}
+Samples any_on(double low, double high) {
+  return samples::unary({.dtypes = dtypes::all, .low = low, .high = high});
 }
 
 void define_rounding(OpTable& t) {
@@ -117,24 +121,30 @@ void define_signs(OpTable& t) {
 }
 
 void define_powers(OpTable& t) {
-  t.define(sqrt, {.doc = "Square root, correctly rounded; nan below 0.",
-                  .tags = Tag::Elementwise,
-                  .infer = rule::real(Promote::IntToFloat),
-                  .scalar = [](ScalarOps& s, Val x) { return s.sqrt(x); },
-                  .saves = saves::out({0}),
-                  .grad = [](GradCtx& c, const Tensor& g) { return div(g, mul(c.out(0), 2)); },
-                  .samples = real_on(0.1, 5)});
+  t.define(sqrt,
+           {.doc = "Square root, correctly rounded; nan below 0.",
+            .tags = Tag::Elementwise,
+            .infer = rule::elementwise(Promote::IntToFloat),
+            .scalar = [](ScalarOps& s,
+                         Val x) { return is_complex(x.dtype) ? complex_functions::sqrt(s, x) : s.sqrt(x); },
+            .saves = saves::out({0}),
+            .grad = [](GradCtx& c, const Tensor& g) { return div(g, mul(conj_if_complex(c.out(0)), 2)); },
+            .samples = any_on(0.1, 5)});
   t.define(rsqrt, {.doc = "1 / sqrt(x).",
                    .tags = Tag::Elementwise,
-                   .infer = rule::real(Promote::IntToFloat),
-                   .scalar = [](ScalarOps& s, Val x) { return s.div(s.like(x, 1), s.sqrt(x)); },
+                   .infer = rule::elementwise(Promote::IntToFloat),
+                   .scalar =
+                       [](ScalarOps& s, Val x) {
+                         return is_complex(x.dtype) ? complex_functions::rsqrt(s, x)
+                                                    : s.div(s.like(x, 1), s.sqrt(x));
+                       },
                    .saves = saves::out({0}),
                    .grad =
                        [](GradCtx& c, const Tensor& g) {
-                         const Tensor r = c.out(0);
+                         const Tensor r = conj_if_complex(c.out(0));
                          return mul(mul(g, -0.5), mul(mul(r, r), r));
                        },
-                   .samples = real_on(0.5, 5)});
+                   .samples = any_on(0.5, 5)});
   t.define(reciprocal,
            {.doc = "1 / x.",
             .tags = Tag::Elementwise,
@@ -156,36 +166,52 @@ void define_powers(OpTable& t) {
                   .grad = [](GradCtx& c, const Tensor& g) { return gradient; }, \
                   .samples = domain})
 
+/// The same for complex numbers, too; slope is the derivative, of which complex gradients are by the
+/// conjugate.
+#define FL_ANALYTIC(name, about, domain, saved, slope)                                                       \
+  t.define(name,                                                                                             \
+           {.doc = about,                                                                                    \
+            .tags = Tag::Elementwise,                                                                        \
+            .infer = rule::elementwise(Promote::IntToFloat),                                                 \
+            .scalar = [](ScalarOps& s,                                                                       \
+                         Val x) { return is_complex(x.dtype) ? complex_functions::name(s, x) : s.name(x); }, \
+            .saves = saved,                                                                                  \
+            .grad = [](GradCtx& c, const Tensor& g) { return mul(g, conj_if_complex(slope)); },              \
+            .samples = domain})
+
 void define_exponentials(OpTable& t) {
-  FL_FUNCTION(exp, "e^x.", real_on(-3, 3), saves::out({0}), mul(g, c.out(0)));
-  FL_FUNCTION(exp2, "2^x.", real_on(-3, 3), saves::out({0}), mul(g, mul(c.out(0), kLn2)));
-  FL_FUNCTION(expm1, "e^x - 1, exact near 0.", real_on(-3, 3), saves::out({0}), mul(g, add(c.out(0), 1)));
-  FL_FUNCTION(log, "Natural logarithm; -inf at 0, nan below.", real_on(0.1, 5), saves::in({0}),
-              div(g, c.in(0)));
-  FL_FUNCTION(log2, "Logarithm to base 2.", real_on(0.1, 5), saves::in({0}), div(g, mul(c.in(0), kLn2)));
-  FL_FUNCTION(log10, "Logarithm to base 10.", real_on(0.1, 5), saves::in({0}), div(g, mul(c.in(0), kLn10)));
-  FL_FUNCTION(log1p, "log(1 + x), exact near 0.", real_on(-0.8, 3), saves::in({0}), div(g, add(c.in(0), 1)));
+  FL_ANALYTIC(exp, "e^x.", any_on(-3, 3), saves::out({0}), c.out(0));
+  FL_ANALYTIC(exp2, "2^x.", any_on(-3, 3), saves::out({0}), mul(c.out(0), kLn2));
+  FL_ANALYTIC(expm1, "e^x - 1, exact near 0.", any_on(-3, 3), saves::out({0}), add(c.out(0), 1));
+  FL_ANALYTIC(log, "Natural logarithm; -inf at 0, nan below.", any_on(0.1, 5), saves::in({0}),
+              reciprocal(c.in(0)));
+  FL_ANALYTIC(log2, "Logarithm to base 2.", any_on(0.1, 5), saves::in({0}), reciprocal(mul(c.in(0), kLn2)));
+  FL_ANALYTIC(log10, "Logarithm to base 10.", any_on(0.1, 5), saves::in({0}),
+              reciprocal(mul(c.in(0), kLn10)));
+  FL_ANALYTIC(log1p, "log(1 + x), exact near 0.", any_on(-0.8, 3), saves::in({0}),
+              reciprocal(add(c.in(0), 1)));
 }
 
 void define_trigonometry(OpTable& t) {
-  const Samples wide = real_on(-3, 3), unit = real_on(-0.9, 0.9);
-  FL_FUNCTION(sin, "Sine.", wide, saves::in({0}), mul(g, cos(c.in(0))));
-  FL_FUNCTION(cos, "Cosine.", wide, saves::in({0}), neg(mul(g, sin(c.in(0)))));
-  FL_FUNCTION(tan, "Tangent.", real_on(-1.4, 1.4), saves::out({0}), mul(g, add(square(c.out(0)), 1)));
-  FL_FUNCTION(asin, "Inverse sine on [-1, 1]; nan outside.", unit, saves::in({0}),
-              mul(g, rsqrt(sub(1, square(c.in(0))))));
-  FL_FUNCTION(acos, "Inverse cosine on [-1, 1]; nan outside.", unit, saves::in({0}),
-              neg(mul(g, rsqrt(sub(1, square(c.in(0)))))));
-  FL_FUNCTION(atan, "Inverse tangent.", wide, saves::in({0}), div(g, add(square(c.in(0)), 1)));
-  FL_FUNCTION(sinh, "Hyperbolic sine.", wide, saves::in({0}), mul(g, cosh(c.in(0))));
-  FL_FUNCTION(cosh, "Hyperbolic cosine.", wide, saves::in({0}), mul(g, sinh(c.in(0))));
-  FL_FUNCTION(tanh, "Hyperbolic tangent.", wide, saves::out({0}), mul(g, sub(1, square(c.out(0)))));
-  FL_FUNCTION(asinh, "Inverse hyperbolic sine.", wide, saves::in({0}),
-              mul(g, rsqrt(add(square(c.in(0)), 1))));
-  FL_FUNCTION(acosh, "Inverse hyperbolic cosine on [1, inf); nan below.", real_on(1.2, 5), saves::in({0}),
-              mul(g, rsqrt(sub(square(c.in(0)), 1))));
-  FL_FUNCTION(atanh, "Inverse hyperbolic tangent on [-1, 1]; nan outside.", unit, saves::in({0}),
-              div(g, sub(1, square(c.in(0)))));
+  const Samples wide = any_on(-3, 3), unit = any_on(-0.9, 0.9);
+  FL_ANALYTIC(sin, "Sine.", wide, saves::in({0}), cos(c.in(0)));
+  FL_ANALYTIC(cos, "Cosine.", wide, saves::in({0}), neg(sin(c.in(0))));
+  FL_ANALYTIC(tan, "Tangent.", any_on(-1.4, 1.4), saves::out({0}), add(square(c.out(0)), 1));
+  FL_ANALYTIC(asin, "Inverse sine on [-1, 1]; nan outside.", unit, saves::in({0}),
+              rsqrt(sub(1, square(c.in(0)))));
+  FL_ANALYTIC(acos, "Inverse cosine on [-1, 1]; nan outside.", unit, saves::in({0}),
+              neg(rsqrt(sub(1, square(c.in(0))))));
+  FL_ANALYTIC(atan, "Inverse tangent.", wide, saves::in({0}), reciprocal(add(square(c.in(0)), 1)));
+  FL_ANALYTIC(sinh, "Hyperbolic sine.", wide, saves::in({0}), cosh(c.in(0)));
+  FL_ANALYTIC(cosh, "Hyperbolic cosine.", wide, saves::in({0}), sinh(c.in(0)));
+  FL_ANALYTIC(tanh, "Hyperbolic tangent.", wide, saves::out({0}), sub(1, square(c.out(0))));
+  FL_ANALYTIC(asinh, "Inverse hyperbolic sine.", wide, saves::in({0}), rsqrt(add(square(c.in(0)), 1)));
+  // The product of two roots has the branches of acosh; the root of a product has not.
+  FL_ANALYTIC(acosh, "Inverse hyperbolic cosine on [1, inf); nan below.", any_on(1.2, 5), saves::in({0}),
+              is_complex(c.in_spec(0).dtype) ? mul(rsqrt(sub(c.in(0), 1)), rsqrt(add(c.in(0), 1)))
+                                             : rsqrt(sub(square(c.in(0)), 1)));
+  FL_ANALYTIC(atanh, "Inverse hyperbolic tangent on [-1, 1]; nan outside.", unit, saves::in({0}),
+              reciprocal(sub(1, square(c.in(0)))));
 }
 
 void define_special(OpTable& t) {
@@ -198,20 +224,25 @@ void define_special(OpTable& t) {
   FL_FUNCTION(lgamma, "Logarithm of |gamma(x)|; inf at 0 and the negative integers.", real_on(0.3, 5),
               saves::in({0}), mul(g, digamma(c.in(0))));
   FL_FUNCTION(digamma, "d/dx log gamma(x).", real_on(0.3, 5), saves::in({0}), mul(g, polygamma(1, c.in(0))));
-  t.define(sigmoid,
-           {.doc = "1 / (1 + e^-x).",
-            .tags = Tag::Elementwise,
-            .infer = rule::real(Promote::IntToFloat),
-            .scalar =
-                [](ScalarOps& s, Val x) {
-                  const Val one = s.like(x, 1);
-                  return s.div(one, s.add(one, s.exp(s.neg(x))));
-                },
-            .saves = saves::out({0}),
-            .grad = [](GradCtx& c, const Tensor& g) { return mul(g, mul(c.out(0), sub(1, c.out(0)))); },
-            .samples = real_on(-6, 6)});
+  t.define(sigmoid, {.doc = "1 / (1 + e^-x).",
+                     .tags = Tag::Elementwise,
+                     .infer = rule::elementwise(Promote::IntToFloat),
+                     .scalar =
+                         [](ScalarOps& s, Val x) {
+                           if (is_complex(x.dtype)) return complex_functions::sigmoid(s, x);
+                           const Val one = s.like(x, 1);
+                           return s.div(one, s.add(one, s.exp(s.neg(x))));
+                         },
+                     .saves = saves::out({0}),
+                     .grad =
+                         [](GradCtx& c, const Tensor& g) {
+                           const Tensor y = conj_if_complex(c.out(0));
+                           return mul(g, mul(y, sub(1, y)));
+                         },
+                     .samples = any_on(-6, 6)});
 }
 #undef FL_FUNCTION
+#undef FL_ANALYTIC
 
 Val sign_bit(ScalarOps& s, Val x) {
   if (!info(x.dtype).is_signed || x.dtype == DType::Bool) return s.constant(DType::Bool, 0);

@@ -12,7 +12,8 @@ import sys
 from source_files import ROOT
 
 # Files whose initialisers are those of a library's headers, and why.
-ELSEWHERE = {"flambeau/aot/choose_saved.cpp": "Boost.Graph's headers define constants"}
+ELSEWHERE = {"flambeau/aot/choose_saved.cpp": "Boost.Graph's headers define constants",
+             "flambeau/library/special/special.cpp": "Boost.Math's headers compute constants"}
 
 # The function that GCC makes of all dynamic initialisers of one source file.
 CONSTRUCTOR = re.compile(r"(.*):[0-9a-f]+ t _GLOBAL__sub_I_")

@@ -241,7 +241,8 @@ Arguments run(const OpInfo& op, Arguments& args) {
   return outs;
 }
 
-// Operators that take a number in the place of `self`, of another tensor, and of all tensors at once.
+// Operators that take a number in the place of `self` (with the polynomials), of another tensor, and of all
+// tensors at once.
 constexpr std::string_view kNumberAsSelf =
     " add sub mul div floor_divide pow remainder xlogy bitwise_and bitwise_or bitwise_xor bitwise_left_shift "
     "bitwise_right_shift where special_xlog1py special_zeta isin ";
@@ -283,7 +284,8 @@ const std::vector<Overloads>& all_overloads() {
     for (const OpInfo& op : op_table().all()) {
       const auto [it, is_new] = position.emplace(op.schema.name, out->size());
       if (is_new) {
-        const bool self = lists(kNumberAsSelf, op.schema.name);
+        const bool polynomial = op.schema.name.find("_polynomial_") != std::string::npos;
+        const bool self = polynomial || lists(kNumberAsSelf, op.schema.name);
         out->push_back({op.schema.name,
                         {},
                         {},

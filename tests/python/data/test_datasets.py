@@ -57,7 +57,7 @@ def test_random_split():
     again = data.random_split(range(10), [3, 7], generator=fl.Generator().manual_seed(1))
     assert list(parts[0]) == list(again[0])
     assert [len(p) for p in data.random_split(range(10), [0.5, 0.25, 0.25])] == [6, 2, 2]
-    with pytest.raises(ValueError, match="Sum of input lengths"):
+    with pytest.raises(ValueError, match="Sum of lengths"):
         data.random_split(range(10), [3, 3])
 
 
@@ -86,7 +86,7 @@ def test_distributed_sampler():
     first = list(sampler)
     sampler.set_epoch(1)
     assert list(sampler) != first
-    with pytest.raises(ValueError, match="Invalid rank 2"):
+    with pytest.raises(ValueError, match="rank=2"):
         data.DistributedSampler(range(3), 2, 2)
 
 
@@ -106,9 +106,9 @@ def test_collate():
     assert isinstance(point, Point) and point.x.tolist() == [1, 3]
     assert isinstance(default_collate([(1, 2), (3, 4)]), list)
     assert isinstance(default_collate([collections.OrderedDict(a=1)]), collections.OrderedDict)
-    with pytest.raises(TypeError, match="must contain tensors"):
+    with pytest.raises(TypeError, match="cannot make a batch"):
         default_collate([object()])
-    with pytest.raises(TypeError, match="must contain tensors"):
+    with pytest.raises(TypeError, match="cannot make a batch"):
         default_collate([np.array(["a"])])
     with pytest.raises(RuntimeError, match="equal size"):
         default_collate([[1], [1, 2]])

@@ -1,4 +1,5 @@
-"""Functions that are short compositions of operators; one that the table of operators has too yields to it."""
+"""Functions that are short compositions of operators; one that the table of operators has too yields to it.
+"""
 import itertools
 import math
 
@@ -35,7 +36,8 @@ def _write(result, out):
     if out is None:
         return result
     if not _C.can_cast(result.dtype, out.dtype):
-        raise RuntimeError(f"result type {str(result.dtype)[6:]} can't be cast to the desired output type {str(out.dtype)[6:]}")
+        raise RuntimeError(f"out= cannot hold the result: it has dtype {str(out.dtype)[6:]}, the result "
+                           f"{str(result.dtype)[6:]}, and there is no such cast")
     if out.shape != result.shape:
         out.resize_(result.shape)
     return out.copy_(result)
@@ -83,8 +85,8 @@ __all__ += ["can_cast", "promote_types", "result_type"]
 def equal(input, other):
     """Whether two tensors have the same size and elements."""
     if input.dtype is not other.dtype:
-        raise RuntimeError(f"Expected object of data type {input.dtype} but got data type {other.dtype} for argument "
-                           "'other' in call to equal")
+        raise RuntimeError(f"Expected object of data type {input.dtype} but got data type {other.dtype} for "
+                           "argument 'other' in call to equal")
     return input.size() == other.size() and bool((input == other).all())
 
 
@@ -138,12 +140,12 @@ def _split_along(name, dim, rank):
     def split(input, indices_or_sections):
         axis = dim(input)
         if input.dim() < rank:
-            raise RuntimeError(f"torch.{name} requires a tensor with at least {rank} dimension, but got a tensor with "
-                               f"{input.dim()} dimensions!")
+            raise RuntimeError(f"torch.{name} requires a tensor with at least {rank} dimension, but got a "
+                               f"tensor with {input.dim()} dimensions!")
         if isinstance(indices_or_sections, int) and (
                 indices_or_sections <= 0 or input.size(axis) % indices_or_sections):
-            raise RuntimeError(f"torch.{name} attempted to split along dimension {axis}, but the size of the dimension "
-                               f"{input.size(axis)} is not divisible by the split_size {indices_or_sections}!")
+            raise RuntimeError(f"torch.{name}: {indices_or_sections} sections of equal size do not fit "
+                               f"dimension {axis} of size {input.size(axis)}")
         return _C.tensor_split(input, indices_or_sections, axis)
 
     split.__name__, split.__doc__ = name, f"tensor_split along dimension {rank - 1}."
@@ -198,8 +200,8 @@ def block_diag(*tensors):
     blocks = []
     for k, t in enumerate(tensors):
         if t.dim() > 2:
-            raise RuntimeError(f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {k} has {t.dim()} "
-                               "dimensions")
+            raise RuntimeError(f"torch.block_diag needs matrices, vectors or scalars, but tensor number {k} "
+                               f"has {t.dim()} dimensions")
         blocks.append(t.reshape(1, -1) if t.dim() < 2 else t)
     width = sum(b.size(1) for b in blocks)
     rows, at = [], 0
@@ -244,7 +246,8 @@ def sum_to_size(input, *size):
     lead = len(shape) - len(size)
     if lead < 0 or any(n not in (1, m) for n, m in zip(size, shape[lead:])):
         raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(shape)}}}.")
-    dims = list(_python_range(lead)) + [lead + d for d, n in enumerate(size) if n == 1 and shape[lead + d] != 1]
+    dims = list(_python_range(lead)) + [lead + d for d, n in enumerate(size) if n == 1
+                                        and shape[lead + d] != 1]
     if not size:
         return input.sum()
     return input.sum(dims, keepdim=True).reshape(size) if dims else _C.alias(input)
@@ -257,17 +260,19 @@ def narrow_copy(input, dim, start, length, *, out=None):
 
 
 @_both
-def new_empty_strided(input, size, stride, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
+def new_empty_strided(input, size, stride, dtype=None, layout=None, device=None, pin_memory=False,
+                      requires_grad=False):
     """An uninitialised tensor of given strides with this one's dtype."""
-    return _C.empty_strided(size, stride, dtype=dtype or input.dtype, device=device or input.device).requires_grad_(
-        requires_grad)
+    result = _C.empty_strided(size, stride, dtype=dtype or input.dtype, device=device or input.device)
+    return result.requires_grad_(requires_grad)
 
 
 @_public
 def empty_permuted(size, physical_layout, **options):
     """An uninitialised tensor whose dimensions lie in memory in the given order."""
     if sorted(d % max(len(size), 1) for d in physical_layout) != list(_python_range(len(size))):
-        raise RuntimeError(f"Invalid physical layout {list(physical_layout)} for a tensor of {len(size)} dimensions")
+        raise RuntimeError(f"Invalid physical layout {list(physical_layout)} for a tensor of {len(size)} "
+                           "dimensions")
     made = _C.empty([size[d] for d in physical_layout], **options)
     return made.permute([physical_layout.index(d) for d in _python_range(len(size))])
 
@@ -281,20 +286,20 @@ def float_power(input, exponent, *, out=None):
     values = [v for v in (input, exponent) if isinstance(v, Tensor)]
     if not values:
         raise TypeError("float_power() received an invalid combination of arguments - got two numbers")
-    is_complex = any(v.dtype.is_complex for v in values) or any(isinstance(v, complex) for v in (input, exponent))
+    is_complex = (any(v.dtype.is_complex for v in values)
+                  or any(isinstance(v, complex) for v in (input, exponent)))
     dtype = _C.complex128 if is_complex else _C.float64
     if out is not None and out.dtype is not dtype:
-        raise RuntimeError(f"the output given to float_power has dtype {out.dtype} but the operation's result requires dtype "
-                           f"{dtype}")
-    convert = lambda v: v.to(dtype) if isinstance(v, Tensor) else (complex(v) if is_complex else float(v))  # noqa: E731
+        raise RuntimeError(f"float_power: out= has dtype {out.dtype}, but the result has {dtype}")
+    kind = complex if is_complex else float
+    convert = lambda v: v.to(dtype) if isinstance(v, Tensor) else kind(v)  # noqa: E731
     return _write(_C.pow(convert(input), convert(exponent)), out)
 
 
 def _float_power_(self, exponent):
     dtype = _C.complex128 if self.is_complex() or isinstance(exponent, complex) else _C.float64
     if self.dtype is not dtype:
-        raise RuntimeError(f"the base given to float_power_ has dtype {self.dtype} but the operation's result requires dtype "
-                           f"{dtype}")
+        raise RuntimeError(f"float_power_: the tensor has dtype {self.dtype}, but the result has {dtype}")
     return self.copy_(_C.float_power(self, exponent)) if hasattr(_C, "float_power") else self.pow_(exponent)
 
 
@@ -324,7 +329,8 @@ def kron(input, other, *, out=None):
     b = other.reshape([1] * (rank - other.dim()) + list(other.shape))
     a_shape = [n for m in a.shape for n in (m, 1)]
     b_shape = [n for m in b.shape for n in (1, m)]
-    return _write((a.reshape(a_shape) * b.reshape(b_shape)).reshape([n * m for n, m in zip(a.shape, b.shape)]), out)
+    product = a.reshape(a_shape) * b.reshape(b_shape)
+    return _write(product.reshape([n * m for n, m in zip(a.shape, b.shape)]), out)
 
 
 @_public
@@ -336,7 +342,8 @@ def polar(abs, angle, *, out=None):
 
 
 @_public
-def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
+def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None,
+             requires_grad=False):
     """base to the power of numbers evenly spaced from start to end."""
     wanted = dtype or _C.get_default_dtype()
     inner = wanted if wanted.is_floating_point or wanted.is_complex else _C.float64
@@ -348,21 +355,20 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
 def cov(input, *, correction=1, fweights=None, aweights=None):
     """The covariance matrix of variables in rows and observations in columns."""
     if input.dim() > 2:
-        raise RuntimeError(f"cov(): expected input to have two or fewer dimensions but got an input with {input.dim()} "
-                           "dimensions")
+        raise RuntimeError(f"cov() takes a matrix, a vector or a scalar, not {input.dim()} dimensions")
     if input.dtype is _C.bool:
-        raise RuntimeError("cov(): bool dtype is not supported for input")
+        raise RuntimeError("cov() is not defined for bool: convert the input")
     x = input.reshape(1, -1) if input.dim() < 2 else input
     count = x.size(1)
     for w, name in ((fweights, "fweights"), (aweights, "aweights")):
         if w is not None and (w.dim() > 1 or w.numel() != count):
-            raise RuntimeError(f"cov(): expected {name} to have the same numel as there are observations in the input but got "
-                               f"{w.numel()} != {count}")
+            raise RuntimeError(f"cov(): {name} needs one weight for each of the {count} observations, but "
+                               f"has {w.numel()}")
     if fweights is not None and (fweights.dtype.is_floating_point or fweights.dtype.is_complex):
-        raise RuntimeError(f"cov(): expected fweights to have integral dtype but got fweights with {fweights.dtype} dtype")
+        raise RuntimeError("cov(): fweights counts repetitions, so its dtype must be integral, not "
+                           f"{fweights.dtype}")
     if aweights is not None and not aweights.dtype.is_floating_point:
-        raise RuntimeError(f"cov(): expected aweights to have floating point dtype but got aweights with {aweights.dtype} "
-                           "dtype")
+        raise RuntimeError(f"cov(): aweights must have a floating point dtype, not {aweights.dtype}")
     for v, name in ((fweights, "fweights"), (aweights, "aweights")):
         if v is not None and v.numel() and bool((v < 0).any()):
             raise RuntimeError(f"cov(): {name} cannot be negative")
@@ -384,8 +390,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
 def corrcoef(input):
     """The matrix of correlation coefficients of variables in rows."""
     if input.dim() > 2:
-        raise RuntimeError(f"corrcoef(): expected input to have two or fewer dimensions but got an input with {input.dim()} "
-                           "dimensions")
+        raise RuntimeError(f"corrcoef() takes a matrix, a vector or a scalar, not {input.dim()} dimensions")
     c = cov(input)
     if c.dim() == 0:
         return c / c
@@ -412,7 +417,7 @@ def trapezoid_at(y, x, dim):
     if count == 0:
         return y.sum(dim) * 0
     if x.dim() == 1 and x.size(0) != count:
-        raise RuntimeError("trapezoid: There must be one `x` value for each sample point")
+        raise RuntimeError(f"trapezoid: `x` has {x.size(0)} values for {count} samples")
     return ((y.narrow(dim, 0, count - 1) + y.narrow(dim, 1, count - 1)) * _steps(y, x, dim)).sum(dim) / 2.0
 
 
@@ -437,7 +442,8 @@ def _gradient_along(x, dim, spacing, edge_order):
         inner = (part(0, count - 2) * (-after / (before * (before + after)))
                  + part(1, count - 2) * ((after - before) / (before * after))
                  + part(2, count - 2) * (before / (after * (before + after))))
-        first, second, last, last_but_one = steps[0], steps[1] if count > 2 else None, steps[-1], steps[-2] if count > 2 else None
+        first, second, last, last_but_one = (steps[0], steps[1] if count > 2 else None, steps[-1], steps[-2]
+                                             if count > 2 else None)
     else:
         inner = (part(2, count - 2) - part(0, count - 2)) / (2 * spacing)
         first = second = last = last_but_one = spacing
@@ -458,25 +464,28 @@ def _gradient_along(x, dim, spacing, edge_order):
 def gradient(input, *, spacing=1, dim=None, edge_order=1):
     """Central differences along dimensions: a tuple of tensors of input's size."""
     if edge_order not in (1, 2):
-        raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
+        raise RuntimeError(f"gradient(): edge_order can be 1 or 2, not {edge_order}")
     dims = list(_python_range(input.dim())) if dim is None else [dim] if isinstance(dim, int) else list(dim)
-    dims = [d % max(input.dim(), 1) if -input.dim() <= d < input.dim() else _bad_dim(d, input.dim()) for d in dims]
+    dims = [d % max(input.dim(), 1) if -input.dim() <= d < input.dim() else _bad_dim(d, input.dim())
+            for d in dims]
     if len(set(dims)) != len(dims):
-        raise RuntimeError(f"dim {dims[0]} appears multiple times in the list of dims")
+        raise RuntimeError(f"gradient(): dim {dims[0]} was given multiple times")
     spacing = 1 if spacing is None else spacing
     given = list(spacing) if isinstance(spacing, (list, tuple)) else [spacing] * len(dims)
     if len(given) != len(dims):
-        raise RuntimeError(f"torch.gradient expected spacing to be unspecified, a scalar, or a list of length {len(dims)}, but "
-                           f"got a list of length {len(given)}")
+        raise RuntimeError(f"gradient(): spacing holds {len(given)} entries for {len(dims)} dimensions: give "
+                           "one number, or one entry per dimension")
     for d in dims:
         if input.size(d) < edge_order + 1:
-            raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
+            raise RuntimeError(f"torch.gradient: dimension {d} has size {input.size(d)}; "
+                               f"edge_order={edge_order} needs {edge_order + 1} or more")
     x = input if input.dtype.is_floating_point or input.dtype.is_complex else input.to(_C.get_default_dtype())
     return tuple(_gradient_along(x, d, s, edge_order) for d, s in zip(dims, given))
 
 
 def _bad_dim(d, rank):
-    raise IndexError(f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {d})")
+    raise IndexError(f"dimension {d} is out of range: a tensor of {rank} dimensions takes {-rank} to "
+                     f"{rank - 1}")
 
 
 def _renorm(self, p, dim, maxnorm):
@@ -493,9 +502,9 @@ def renorm(input, p, dim, maxnorm, *, out=None):
     if p <= 0:
         raise RuntimeError("renorm: non-positive-norm not supported")
     if maxnorm < 0:
-        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
+        raise RuntimeError(f"renorm: maxnorm must not be negative, got {maxnorm}")
     if input.dim() < 2:
-        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.dim()} dimensions")
+        raise RuntimeError(f"renorm: a tensor of 2 or more dimensions is needed, this one has {input.dim()}")
     return _write(_renorm(input, p, dim, maxnorm), out)
 
 
@@ -535,8 +544,9 @@ def adjoint(input):
 
 # ---- copies of views
 
-_VIEWS = ("alias", "as_strided", "detach", "diagonal", "expand", "permute", "select", "slice", "split", "split_with_sizes",
-          "squeeze", "t", "transpose", "unbind", "unfold", "unsqueeze", "view", "view_as_complex", "view_as_real")
+_VIEWS = ("alias", "as_strided", "detach", "diagonal", "expand", "permute", "select", "slice", "split",
+          "split_with_sizes", "squeeze", "t", "transpose", "unbind", "unfold", "unsqueeze", "view",
+          "view_as_complex", "view_as_real")
 
 
 def _copy_of(name):
@@ -575,7 +585,7 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
         values, order = flat.sort(stable=True) if flat.numel() else (flat, flat.to(_C.int64))
         return _runs(values, order, input.shape, return_inverse, return_counts)
     if input.numel() == 0 and any(n == 0 for d, n in enumerate(input.shape) if d != dim % input.dim()):
-        raise RuntimeError("There are 0 sized dimensions, and they aren't selected by `dim`, so unique cannot be applied")
+        raise RuntimeError("unique: a dimension other than `dim` has size 0, so the slices are empty")
     rows = input.movedim(dim, 0).reshape(input.size(dim), -1)
     keys = rows.tolist()
     order_list = _python_sorted(_python_range(len(keys)), key=keys.__getitem__)
@@ -587,8 +597,8 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
         counts[-1] += 1
         inverse[place] = len(firsts) - 1
     values = input.index_select(dim, _C.tensor(firsts, dtype=_C.int64))
-    return _selected(values, _C.tensor(inverse, dtype=_C.int64), _C.tensor(counts, dtype=_C.int64), return_inverse,
-                     return_counts)
+    return _selected(values, _C.tensor(inverse, dtype=_C.int64), _C.tensor(counts, dtype=_C.int64),
+                     return_inverse, return_counts)
 
 
 def _selected(values, inverse, counts, return_inverse, return_counts):
@@ -618,14 +628,16 @@ def _runs(values, order, shape, return_inverse, return_counts):
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
     """The first of every run of equal elements (or slices along dim)."""
     if dim is None or input.dim() == 1:
-        return _runs(input.reshape(-1), None, input.shape if dim is None else input.shape, return_inverse, return_counts)
+        return _runs(input.reshape(-1), None, input.shape if dim is None else input.shape, return_inverse,
+                     return_counts)
     rows = input.movedim(dim, 0).reshape(input.size(dim), -1)
     starts = _C.ones((rows.size(0),), dtype=_C.bool)
     if rows.size(0) > 1:
         starts[1:] = (rows[1:] != rows[:-1]).any(1)
     at = starts.nonzero().reshape(-1)
     ends = _C.cat([at[1:], _C.tensor([rows.size(0)])]) if rows.size(0) else at
-    return _selected(input.index_select(dim, at), starts.to(_C.int64).cumsum(0) - 1, ends - at, return_inverse, return_counts)
+    return _selected(input.index_select(dim, at), starts.to(_C.int64).cumsum(0) - 1, ends - at,
+                     return_inverse, return_counts)
 
 
 # ---- quantiles
@@ -633,18 +645,18 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
 
 def _quantile(input, q, dim, keepdim, interpolation, ignore_nan, name):
     if not input.dtype.is_floating_point or input.dtype not in (_C.float32, _C.float64):
-        raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
+        raise RuntimeError(f"{name}() needs an input of dtype float or double, not {input.dtype}")
     q = q if isinstance(q, Tensor) else _C.tensor(q, dtype=input.dtype)
     if q.dtype is not input.dtype:
-        raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
+        raise RuntimeError(f"{name}(): q has dtype {q.dtype}, but the input {input.dtype}: they must agree")
     if q.dim() > 1:
-        raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
+        raise RuntimeError(f"{name}(): q is one number or a vector, not {q.dim()} dimensions")
     if bool(((q < 0) | (q > 1)).any()):
-        raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
+        raise RuntimeError(f"{name}(): every q must lie in the range [0, 1]")
     if input.numel() == 0:
         raise RuntimeError(f"{name}() input tensor must be non-empty")
     if interpolation not in ("linear", "lower", "higher", "midpoint", "nearest"):
-        raise RuntimeError(f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got "
+        raise RuntimeError(f"{name}(): interpolation is linear, lower, higher, midpoint or nearest, not "
                            f"{interpolation}")
     flat = dim is None
     x = input.reshape(-1) if flat else input.movedim(dim, -1) if input.dim() else input.reshape(1)
@@ -660,11 +672,13 @@ def _quantile(input, q, dim, keepdim, interpolation, ignore_nan, name):
     at = {"lower": at.floor, "higher": at.ceil, "nearest": at.round}.get(interpolation, lambda: at)()
     below = ordered.gather(-1, at.floor().to(_C.int64))
     above = ordered.gather(-1, at.ceil().to(_C.int64))
-    weight = _C.full_like(at, 0.5).where(at != at.floor(), _C.zeros_like(at)) if interpolation == "midpoint" else at - at.floor()
+    weight = (_C.full_like(at, 0.5).where(at != at.floor(), _C.zeros_like(at)) if interpolation == "midpoint"
+              else at - at.floor())
     out = _C.lerp(below, above, weight)
     out = out.movedim(-1, 0)
     if keepdim:
-        out = out.reshape((out.size(0), *[1] * input.dim())) if flat else out.unsqueeze(1).movedim(1, dim % max(input.dim(), 1) + 1)
+        out = (out.reshape((out.size(0), *[1] * input.dim())) if flat
+               else out.unsqueeze(1).movedim(1, dim % max(input.dim(), 1) + 1))
     return out if q.dim() else out.squeeze(0)
 
 
@@ -705,12 +719,14 @@ def vander(x, N=None, increasing=False):
 
 def tril_indices(row, col, offset=0, *, dtype=None, device=None, layout=None):
     """Rows and columns of the lower triangle."""
-    return _C.tril(_C.ones((row, col), device=device), offset).nonzero().t().contiguous().to(dtype or _C.int64)
+    return _C.tril(_C.ones((row, col), device=device),
+                   offset).nonzero().t().contiguous().to(dtype or _C.int64)
 
 
 def triu_indices(row, col, offset=0, *, dtype=None, device=None, layout=None):
     """Rows and columns of the upper triangle."""
-    return _C.triu(_C.ones((row, col), device=device), offset).nonzero().t().contiguous().to(dtype or _C.int64)
+    return _C.triu(_C.ones((row, col), device=device),
+                   offset).nonzero().t().contiguous().to(dtype or _C.int64)
 
 
 @_public
@@ -734,7 +750,7 @@ def poisson(input, generator=None):
     if input.numel() == 0:
         return input.clone()
     if bool((input < 0).any()):
-        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
+        raise RuntimeError("poisson: a rate is negative")
     top = float(input.max())
     count = int(top + 12 * math.sqrt(top) + 12)
     waits = -_C.rand((count, *input.shape), dtype=_C.float64, generator=generator).clamp(min=1e-300).log()

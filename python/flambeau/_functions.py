@@ -30,7 +30,8 @@ def as_tensor(data, dtype=None, device=None):
     """data as a Tensor, sharing memory with a tensor or array where dtype and device allow."""
     if isinstance(data, Tensor):
         return data.to(device, dtype) if (dtype or device) is not None else data
-    if hasattr(data, "__array_interface__") and type(data).__module__ == "numpy" and type(data).__name__ == "ndarray":
+    if (hasattr(data, "__array_interface__") and type(data).__module__ == "numpy"
+            and type(data).__name__ == "ndarray"):
         return from_numpy_or_copy(data).to(device, dtype)
     return _C.tensor(data, dtype=dtype, device=device)
 
@@ -44,7 +45,9 @@ def from_numpy_or_copy(array):
 
 @_public
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
-    """obj as a Tensor: of a tensor, an array, a DLPack object or a buffer, sharing memory unless copy is True."""
+    """obj as a Tensor: of a tensor, an array, a DLPack object or a buffer, sharing memory unless copy is
+    True.
+    """
     shares = True
     if isinstance(obj, Tensor):
         result = obj
@@ -58,7 +61,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
         shares = False
         result = _C.tensor(obj, dtype=dtype, device=device)
     if copy is False and not shares:
-        raise ValueError(f"can't alias arbitrary sequence into a tensor; got {type(obj).__name__}")
+        raise ValueError(f"copy=False: a tensor cannot share the memory of a {type(obj).__name__}")
     converted = result.to(device, dtype)
     if copy is False and converted is not result:
         raise ValueError("can't alias tensor with another dtype or device")
@@ -77,14 +80,14 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
     if total == 0 or count == 0:
         raise ValueError(f"both buffer length ({total}) and count ({count}) must not be 0")
     if not 0 <= offset < total:
-        raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({total} bytes) - 1")
+        raise ValueError(f"frombuffer: offset={offset} lies outside of the buffer of {total} bytes")
     if count < 0 and (total - offset) % size:
-        raise ValueError(f"buffer length ({total - offset} bytes) after offset ({offset} bytes) must be a multiple of "
-                         f"element size ({size})")
+        raise ValueError(f"frombuffer: the {total - offset} bytes from offset {offset} on are no whole "
+                         f"number of elements of {size} bytes; give count")
     count = (total - offset) // size if count < 0 else count
     if offset + count * size > total:
-        raise ValueError(f"requested buffer length ({count} * {size} bytes) after offset ({offset} bytes) must not be "
-                         f"greater than actual buffer length ({total} bytes)")
+        raise ValueError(f"frombuffer: {count} elements of {size} bytes from offset {offset} on do not fit "
+                         f"into a buffer of {total} bytes")
     if offset % size == 0:
         flat = _C._tensor_on_storage(storage, dtype, offset // size, (count,))
     else:
@@ -113,8 +116,8 @@ def _method(name):
     globals()[name] = _public(function)
 
 
-for _name in ("numel", "is_floating_point", "is_complex", "is_signed", "is_same_size", "is_inference", "is_conj", "is_neg",
-              "resolve_conj", "resolve_neg", "detach_", "resize_as_", "get_device"):
+for _name in ("numel", "is_floating_point", "is_complex", "is_signed", "is_same_size", "is_inference",
+              "is_conj", "is_neg", "resolve_conj", "resolve_neg", "detach_", "resize_as_", "get_device"):
     _method(_name)
 
 
@@ -164,7 +167,8 @@ def get_float32_matmul_precision():
 def set_float32_matmul_precision(precision):
     """"highest", "high" or "medium": products of float32 are always of the highest here."""
     if precision not in ("highest", "high", "medium"):
-        raise RuntimeError(f"set_float32_matmul_precision(): expected 'highest', 'high' or 'medium', got {precision!r}")
+        raise RuntimeError("set_float32_matmul_precision(): expected 'highest', 'high' or 'medium', got "
+                           f"{precision!r}")
     _matmul_precision[0] = precision
 
 
@@ -282,8 +286,9 @@ def set_num_interop_threads(count):
 
 
 __all__ += ["init_num_threads", "is_nonzero", "unravel_index", "SymInt", "SymFloat",
-            "SymBool", "sym_int", "sym_float", "sym_not", "sym_max", "sym_min", "sym_ite", "sym_sum", "is_distributed",
-            "to_dlpack", "set_anomaly_enabled", "is_anomaly_enabled", "is_anomaly_check_nan_enabled"]
+            "SymBool", "sym_int", "sym_float", "sym_not", "sym_max", "sym_min", "sym_ite", "sym_sum",
+            "is_distributed", "to_dlpack", "set_anomaly_enabled", "is_anomaly_enabled",
+            "is_anomaly_check_nan_enabled"]
 __all__ += ["compiled_with_cxx11_abi", "is_grad_enabled", "_assert", "use_deterministic_algorithms",
             "are_deterministic_algorithms_enabled", "is_deterministic_algorithms_warn_only_enabled",
             "set_deterministic_debug_mode", "get_deterministic_debug_mode", "get_float32_matmul_precision",
@@ -315,5 +320,5 @@ def _check_with(error_type, cond, message=None):
     _checker("_check_with", error_type)(cond, message)
 
 
-__all__ += ["_check", "_check_index", "_check_value", "_check_type", "_check_not_implemented", "_check_is_size",
-            "_check_with"]
+__all__ += ["_check", "_check_index", "_check_value", "_check_type", "_check_not_implemented",
+            "_check_is_size", "_check_with"]

@@ -1,4 +1,6 @@
-"""Functions whose arguments PyTorch sorts in Python before an operator runs: they stand before the table's own names."""
+"""Functions whose arguments PyTorch sorts in Python before an operator runs: they stand before the table's
+own names.
+"""
 from . import _C, _composites
 from ._C import Tensor
 from ._composites import _tensor_list, _write
@@ -93,14 +95,17 @@ def _each(tensors, change):
 
 @_function
 def einsum(equation, *operands):
-    """The sum of products that an equation names ("ij,jk->ik"); or operands each followed by a list of numbers."""
+    """The sum of products that an equation names ("ij,jk->ik"); or operands each followed by a list of
+    numbers.
+    """
     if not isinstance(equation, str):
         return _einsum_of_lists(equation, *operands)
     return _C.einsum(equation, _tensor_list(operands))
 
 
 def _einsum_of_lists(*args):
-    letter = lambda n: "..." if n is Ellipsis else (chr(ord("A") + n) if n < 26 else chr(ord("a") + n - 26))  # noqa: E731
+    letter = (lambda n: "..." if n is Ellipsis  # noqa: E731
+              else chr(ord("A") + n) if n < 26 else chr(ord("a") + n - 26))
     count = len(args) // 2 * 2
     equation = ",".join("".join(map(letter, names)) for names in args[1:count:2])
     if len(args) % 2:
@@ -110,14 +115,17 @@ def _einsum_of_lists(*args):
 
 @_function
 def tensordot(a, b, dims=2, out=None):
-    """The sum of products over pairs of dimensions: the last of a with the first of b, or as `dims` lists them."""
+    """The sum of products over pairs of dimensions: the last of a with the first of b, or as `dims` lists
+    them.
+    """
     if isinstance(dims, Tensor):
         dims = dims.tolist() if dims.dim() else dims.item()
     if isinstance(dims, int):
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
         if dims > min(a.dim(), b.dim()):
-            raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
+            raise RuntimeError(f"tensordot: dims={dims} is more than the tensors have ({a.dim()} and "
+                               f"{b.dim()})")
         dims = list(range(a.dim() - dims, a.dim())), list(range(dims))
     dims = [[d] if isinstance(d, int) else list(d) for d in dims]
     # A dimension of size 1 meets one of any size.
@@ -160,7 +168,9 @@ def _nonzero_method(self, *, as_tuple=False):
 
 @_function
 def where(condition, input=None, other=None, *, out=None):
-    """Elements of input where condition is true, of other elsewhere; the condition alone: nonzero(as_tuple=True)."""
+    """Elements of input where condition is true, of other elsewhere; the condition alone:
+    nonzero(as_tuple=True).
+    """
     if input is None and other is None:
         return nonzero(condition, as_tuple=True)
     if out is None:
@@ -185,14 +195,15 @@ def _split_method(self, split_size, dim=0):
 def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     """The norm of all elements, or along dimensions; of matrices for "fro" and "nuc"."""
     if not (input.dtype.is_floating_point or input.dtype.is_complex) and dtype is None:
-        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {input.dtype}")
+        raise RuntimeError(f"linalg.vector_norm: input has dtype {input.dtype}; give floating point or "
+                           "complex values, or dtype")
     dims = [dim] if isinstance(dim, int) else None if dim is None else list(dim)
     if p == "nuc":
         if dims is not None and len(dims) != 2:
-            raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {dims}")
+            raise RuntimeError(f"linalg.matrix_norm: dim needs two dimensions, not {dims}")
         return _write(_nuclear_norm(input, dims, keepdim, dtype), out)
     if isinstance(p, str) and p != "fro":
-        raise RuntimeError(f"only valid string values are 'fro' and 'nuc', found {p}")
+        raise RuntimeError(f"norm(): as a string p can be 'fro' or 'nuc', not {p}")
     order = 2.0 if p in ("fro", None) else p
     return _write(_C.linalg_vector_norm(input, order, dims, keepdim, dtype=dtype), out)
 
@@ -202,7 +213,8 @@ def _nuclear_norm(input, dims, keepdim, dtype):
 
     x = input if dtype is None else input.to(dtype)
     if dims is None and x.dim() != 2:
-        raise RuntimeError(f"linalg.matrix_norm: The input tensor A must have at least 2 dimensions. Got {x.dim()}")
+        raise RuntimeError(f"linalg.matrix_norm: a matrix is needed where dim is not given, not {x.dim()} "
+                           "dimensions")
     return linalg.matrix_norm(x, "nuc", tuple(dims or (-2, -1)), keepdim)
 
 
@@ -212,9 +224,11 @@ def _norm_method(self, p="fro", dim=None, keepdim=False, dtype=None):
 
 
 @_function
-def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None, pin_memory=None,
-           requires_grad=False):
-    """Normal numbers of given means and standard deviations: tensors that broadcast, or two numbers and a size."""
+def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None,
+           pin_memory=None, requires_grad=False):
+    """Normal numbers of given means and standard deviations: tensors that broadcast, or two numbers and a
+    size.
+    """
     if size is not None:
         mean = _C.full(size, float(mean), dtype=dtype, device=device)
     like = mean if isinstance(mean, Tensor) else std
@@ -222,11 +236,12 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None, dtype=None, la
         raise TypeError("normal(): expected a Tensor as mean or std, or two numbers and a size")
     spread = std if isinstance(std, Tensor) else None
     if spread is not None and spread.is_complex():
-        raise RuntimeError("normal expects standard deviation to be non-complex")
+        raise RuntimeError("normal(): std cannot be complex")
     if (spread is not None and spread.numel() and bool((spread < 0).any())) or (spread is None and std < 0):
-        raise RuntimeError("normal expects all elements of std >= 0.0" if spread is not None
-                           else f"normal expects std >= 0.0, but found std {std}")
-    shape = _C.broadcast_tensors([like, spread])[0].shape if spread is not None and spread is not like else like.shape
+        raise RuntimeError("normal(): std has negative elements" if spread is not None
+                           else f"normal(): std={std} is negative")
+    shape = (_C.broadcast_tensors([like, spread])[0].shape if spread is not None and spread is not like
+             else like.shape)
     draws = _C.randn(shape, dtype=like.dtype, device=like.device, generator=generator)
     result = _write(draws * std + mean, out)
     return result.requires_grad_() if requires_grad else result
@@ -276,7 +291,7 @@ def _random(self, from_=None, to=None, *, generator=None, **options):
         bits = _FLOATS[_name(self.dtype)][0] + 1 if self.dtype.is_floating_point else None
         from_, to = 0, 2 if self.dtype is _C.bool else 2**bits + 1 if bits else iinfo(self.dtype).max
     elif from_ >= to:
-        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={from_} >= to={to}")
+        raise RuntimeError(f"random_: the range is empty, since 'from' ({from_}) is not below 'to' ({to})")
     return self.copy_(_C.randint(from_, to, self.shape, generator=generator))
 
 
@@ -286,7 +301,8 @@ def _fill_diagonal(self, fill_value, wrap=False):
     if self.dim() < 2:
         raise RuntimeError("dimensions must larger than 1")
     if self.dim() > 2 and len(set(self.shape)) > 1:
-        raise RuntimeError("all dimensions of input must be of equal length")
+        raise RuntimeError(f"fill_diagonal_: more than two dimensions must all have the same size, not "
+                           f"{tuple(self.shape)}")
     step = sum(self.stride())
     size = min(self.shape)
     self.as_strided((size,), (step,), self.storage_offset()).fill_(fill_value)
@@ -307,7 +323,8 @@ def _complex_draws(name, scale):
         requires_grad = kwargs.pop("requires_grad", False)
         if name.endswith("_like"):
             args = (args[0].real, *args[1:])
-        made = _C.complex(operator(*args, dtype=real, **kwargs), operator(*args, dtype=real, **kwargs)) * scale
+        made = _C.complex(operator(*args, dtype=real, **kwargs),
+                          operator(*args, dtype=real, **kwargs)) * scale
         return made.requires_grad_() if requires_grad else made
 
     function.__name__, function.__doc__ = name, operator.__doc__
@@ -319,11 +336,13 @@ for _name, _scale in (("rand", 1), ("rand_like", 1), ("randn", 0.5**0.5), ("rand
 
 
 @_function
-def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False):
+def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=None, pin_memory=False,
+             requires_grad=False):
     """The numbers 0 to n - 1 in random order."""
     if n < 0:
         raise RuntimeError(f"n must be non-negative, got {n}")
-    order = _C.rand((n,), dtype=_C.float64, generator=generator).argsort() if n else _C.empty((0,), dtype=_C.int64)
+    order = (_C.rand((n,), dtype=_C.float64, generator=generator).argsort() if n
+             else _C.empty((0,), dtype=_C.int64))
     return _write(order.to(device, dtype or _C.int64), out)
 
 
@@ -332,7 +351,9 @@ def _spread(name):
     operator = getattr(_C, name)
 
     def function(input, *args, unbiased=None, **kwargs):
-        """Variance or standard deviation; `correction` (or `unbiased`, for 1) is taken from the number of elements."""
+        """Variance or standard deviation; `correction` (or `unbiased`, for 1) is taken from the number of
+        elements.
+        """
         if args and isinstance(args[0], bool):
             unbiased, args = args[0], args[1:]
         elif len(args) > 1 and isinstance(args[1], bool):
@@ -370,7 +391,8 @@ def randint(*args, low=None, high=None, size=None, generator=None, out=None, dty
         low, high = (low or 0, given[0]) if len(given) == 1 else given
     if size is None or high is None:
         raise TypeError(f"randint(): expected low (optional), high and size, got {args}")
-    return _write(_C.randint(low or 0, high, size, generator=generator, dtype=dtype or _C.int64, **options), out)
+    return _write(_C.randint(low or 0, high, size, generator=generator, dtype=dtype or _C.int64, **options),
+                  out)
 
 
 @_function
@@ -398,8 +420,8 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     if counts.numel() == 1 and counts.numel() != source.size(dim):
         counts = counts.reshape(1).expand(source.size(dim))
     elif counts.numel() != source.size(dim):
-        raise RuntimeError(f"repeats must have the same size as input along dim, but got repeats.size(0) = {counts.numel()} "
-                           f"and input.size({dim}) = {source.size(dim)}")
+        raise RuntimeError(f"repeat_interleave: repeats holds {counts.numel()} counts, but dimension {dim} "
+                           f"has size {source.size(dim)}: give one count, or one per place")
     places = [k for k, n in enumerate(counts.tolist()) for _ in range(n)]
     if any(n < 0 for n in counts.tolist()):
         raise RuntimeError("repeats can not be negative")
@@ -439,7 +461,8 @@ def _start(start):
     if not isinstance(start, Tensor):
         return start
     if start.dim() or start.dtype.is_floating_point or start.dtype.is_complex or start.dtype is _C.bool:
-        raise RuntimeError("start must be an 0-dim integral Tensor.")
+        raise RuntimeError("start must be a number or an integral tensor of no dimensions, not "
+                           f"{start.dim()} dimensions of {start.dtype}")
     return start.item()
 
 
@@ -450,8 +473,8 @@ def _between(name):
     def function(start, end, *args, **kwargs):
         ends = [v for v in (start, end) if isinstance(v, Tensor)]
         if any(v.dim() for v in ends):
-            raise RuntimeError(f"{name} only supports 0-dimensional start and end tensors, but got start with "
-                               f"{getattr(start, 'ndim', 0)} dimension(s) and end with {getattr(end, 'ndim', 0)} dimension(s).")
+            raise RuntimeError(f"{name}: start and end must be numbers or 0-dimensional tensors, but they "
+                               f"have {getattr(start, 'ndim', 0)} and {getattr(end, 'ndim', 0)} dimensions")
         start, end = (v.item() if isinstance(v, Tensor) else v for v in (start, end))
         return operator(start, end, *args, **kwargs)
 

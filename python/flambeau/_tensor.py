@@ -7,15 +7,17 @@ from ._C import Size, Tensor
 
 # Names of dtypes in types such as torch.FloatTensor.
 TYPE_NAMES = {
-    "float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "uint8": "Byte", "int8": "Char",
-    "int16": "Short", "int32": "Int", "int64": "Long", "bool": "Bool", "complex64": "ComplexFloat",
-    "complex128": "ComplexDouble",
+    "float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "uint8": "Byte",
+    "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long", "bool": "Bool",
+    "complex64": "ComplexFloat", "complex128": "ComplexDouble",
 }
 DTYPE_OF_TYPE = {f"torch.{v}Tensor": getattr(_C, k) for k, v in TYPE_NAMES.items()}
 
 
 def _construct(cls, *args, **kwargs):
-    """Tensor(2, 3), Tensor([1, 2]), Tensor(other): the constructor of Tensor and of classes without their own."""
+    """Tensor(2, 3), Tensor([1, 2]), Tensor(other): the constructor of Tensor and of classes without their
+    own.
+    """
     dtype = kwargs.pop("_dtype", None) or _C.get_default_dtype()
     device = kwargs.pop("device", None)
     if "data" in kwargs:
@@ -63,8 +65,9 @@ class TensorMethods:
             return memo[id(self)]
         if not self.is_leaf:
             raise RuntimeError(
-                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment. "
-                "If you were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage")
+                "deepcopy works for graph leaves only, and this tensor is the result of an operator: use "
+                "detach(), or clone() to stay in the graph. In a module this can come from "
+                "torch.nn.utils.weight_norm")
         storage = _copy.deepcopy(self.untyped_storage(), memo)
         data = _C._tensor_on_storage(storage, self.dtype, self.storage_offset(), self.size(), self.stride())
         result = data if type(self) is Tensor else _C._make_subclass(type(self), data)
@@ -80,14 +83,16 @@ class TensorMethods:
         from .storage import TypedStorage
 
         storage = TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype, _internal=True)
-        state = (storage, self.storage_offset(), tuple(self.size()), self.stride(), self.requires_grad, OrderedDict())
+        state = (storage, self.storage_offset(), tuple(self.size()), self.stride(), self.requires_grad,
+                 OrderedDict())
         if type(self) is Tensor and not self.__dict__:
             return _utils._rebuild_tensor_v2, state
         return _utils._rebuild_from_type, (type(self), state, self.__dict__)
 
     def __contains__(self, element):
         if not isinstance(element, (Tensor, int, float, complex)):
-            raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
+            raise RuntimeError("`x in tensor` is defined for a number or a Tensor x, not for "
+                               f"{type(element)}")
         return bool((self == element).any())
 
     def __reversed__(self):
@@ -102,9 +107,11 @@ class TensorMethods:
     def __array_wrap__(self, array, context=None, return_scalar=False):
         return _C.from_numpy(array)
 
-    def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+    def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layout=None,
+                   pin_memory=False):
         """A tensor of data with this one's dtype and device, unless others are given."""
-        return _C.tensor(data, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
+        return _C.tensor(data, dtype=dtype or self.dtype, device=device or self.device,
+                         requires_grad=requires_grad)
 
     def new(self, *args, device=None):
         """An uninitialised tensor of given sizes, or a tensor of given data, with this one's dtype."""
@@ -192,7 +199,8 @@ class TensorMethods:
         return self.copy_(_C.tensor(flat, dtype=self.dtype).view(self.shape))
 
     def map_(self, other, function):
-        flat = [function(a, b) for a, b in zip(self.reshape(-1).tolist(), other.expand_as(self).reshape(-1).tolist())]
+        flat = [function(a, b) for a, b in zip(self.reshape(-1).tolist(),
+                                               other.expand_as(self).reshape(-1).tolist())]
         return self.copy_(_C.tensor(flat, dtype=self.dtype).view(self.shape))
 
     def dim_order(self):
@@ -257,7 +265,7 @@ class TensorMethods:
         return self
 
     def is_coalesced(self):
-        raise RuntimeError("is_coalesced expected sparse coordinate tensor layout but got Strided")
+        raise RuntimeError("is_coalesced() is for sparse tensors; this one is dense")
 
     def to_dense(self, dtype=None, *, masked_grad=None):
         return self if dtype is None else self.to(dtype)
@@ -277,7 +285,8 @@ def _constant(value):
 
 def _install():
     """Puts the methods above into Tensor, and lets those from C++ ask __torch_function__ too."""
-    own = {n: f for n, f in vars(TensorMethods).items() if callable(f) and n not in ("__weakref__", "__dict__")}
+    own = {n: f for n, f in vars(TensorMethods).items() if callable(f)
+           and n not in ("__weakref__", "__dict__")}
     native = {n: f for n, f in vars(Tensor).items() if type(f).__name__ == "nb_method" and n != "as_subclass"}
     for name, function in {**native, **own}.items():
         if name not in ("__dir__", "__setstate__", "__class__"):
@@ -290,8 +299,9 @@ def _install():
     Tensor.grad_fn = property(Tensor._grad_fn)
     Tensor.names = property(lambda self: (None,) * self.dim())
     Tensor.layout = _constant(_C.strided)
-    Tensor.is_sparse = Tensor.is_sparse_csr = Tensor.is_quantized = Tensor.is_mkldnn = Tensor.is_nested = _constant(False)
-    Tensor.is_xpu = Tensor.is_mps = Tensor.is_xla = Tensor.is_vulkan = Tensor.is_ipu = Tensor.is_hpu = _constant(False)
+    for name in ("sparse", "sparse_csr", "quantized", "mkldnn", "nested",
+                 "xpu", "mps", "xla", "vulkan", "ipu", "hpu"):
+        setattr(Tensor, f"is_{name}", _constant(False))
     Tensor.is_mtia = Tensor.is_maia = _constant(False)
     Tensor.__module__ = "flambeau"
 
@@ -309,7 +319,8 @@ class layout:
         return self._name
 
 
-_LAYOUTS = ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged", "_mkldnn")
+_LAYOUTS = ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc",
+            "jagged", "_mkldnn")
 for _name in _LAYOUTS:
     setattr(_C, _name, layout(_name))
 _C.layout = layout

@@ -5,8 +5,8 @@ from . import _C, overrides
 from ._C import Tensor, device
 from ._tensor import TYPE_NAMES, _construct
 
-__all__ = ["finfo", "iinfo", "get_default_device", "set_default_device", "set_default_tensor_type", "pi", "e", "inf", "nan",
-           "newaxis"]
+__all__ = ["finfo", "iinfo", "get_default_device", "set_default_device", "set_default_tensor_type", "pi", "e",
+           "inf", "nan", "newaxis"]
 
 pi, e, inf, nan, newaxis = math.pi, math.e, math.inf, math.nan, None
 
@@ -17,8 +17,8 @@ _FLOATS = {
     "float8_e5m2fnuz": (2, 5), "float8_e4m3fnuz": (3, 4), "float8_e8m0fnu": (0, 8),
 }
 # The largest value, of formats that use the exponent's last pattern for numbers, and the smallest normal one.
-_FINITE = {"float8_e4m3fn": (448.0, 2.0**-6), "float8_e4m3fnuz": (240.0, 2.0**-7), "float8_e5m2fnuz": (57344.0, 2.0**-15),
-           "float8_e8m0fnu": (2.0**127, 2.0**-127)}
+_FINITE = {"float8_e4m3fn": (448.0, 2.0**-6), "float8_e4m3fnuz": (240.0, 2.0**-7),
+           "float8_e5m2fnuz": (57344.0, 2.0**-15), "float8_e8m0fnu": (2.0**127, 2.0**-127)}
 
 
 def _name(dtype):
@@ -26,13 +26,16 @@ def _name(dtype):
 
 
 class finfo:
-    """bits, eps, max, min, tiny (smallest_normal), resolution of a floating dtype; the default one unless given."""
+    """bits, eps, max, min, tiny (smallest_normal), resolution of a floating dtype; the default one unless
+    given.
+    """
 
     def __init__(self, dtype=None):
         dtype = _C.get_default_dtype() if dtype is None else dtype
         name = _name(dtype)
         if name not in _FLOATS:
-            raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{dtype}'")
+            raise TypeError(f"torch.finfo() is for floating point types; for '{dtype}' there is "
+                            "torch.iinfo()")
         fraction, exponent = _FLOATS[name]
         top = 2 ** (exponent - 1) - 1
         self.bits = dtype.itemsize * 8 // (2 if name.startswith("complex") else 1)
@@ -50,7 +53,8 @@ class finfo:
         return hash(self.dtype)
 
     def __repr__(self):
-        values = ", ".join(f"{k}={getattr(self, k):g}" for k in ("resolution", "min", "max", "eps", "smallest_normal", "tiny"))
+        values = ", ".join(f"{k}={getattr(self, k):g}"
+                           for k in ("resolution", "min", "max", "eps", "smallest_normal", "tiny"))
         return f"finfo({values}, dtype={self.dtype})"
 
 
@@ -60,7 +64,7 @@ class iinfo:
     def __init__(self, dtype):
         name = _name(dtype)
         if dtype.is_floating_point or dtype.is_complex or name == "bool" or name in _FLOATS:
-            raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{dtype}'")
+            raise TypeError(f"torch.iinfo() is for integer types; for '{dtype}' there is torch.finfo()")
         self.bits = dtype.itemsize * 8
         self.dtype = name
         self.min = -(2 ** (self.bits - 1)) if dtype.is_signed else 0
@@ -93,7 +97,8 @@ def _typed_class(name, dtype):
     def make(cls, *args, device=None):
         return _construct(Tensor, *args, device=device, _dtype=dtype)
 
-    namespace = {"dtype": dtype, "is_cuda": False, "layout": _C.strided, "__new__": make, "__module__": "flambeau",
+    namespace = {"dtype": dtype, "is_cuda": False, "layout": _C.strided, "__new__": make,
+                 "__module__": "flambeau",
                  "__doc__": f"Tensors of {dtype} on the CPU. Calling it makes one, of given sizes or data."}
     return _TypedTensorMeta(f"{name}Tensor", (), namespace)
 
@@ -112,9 +117,10 @@ def set_default_tensor_type(t):
 
 # Functions that make tensors: they take the default device.
 _FACTORIES = (
-    "arange", "as_tensor", "asarray", "empty", "empty_strided", "eye", "full", "linspace", "logspace", "normal", "ones",
-    "rand", "randint", "randn", "randperm", "range", "tensor", "scalar_tensor", "tril_indices", "triu_indices", "zeros",
-    "bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window", "complex", "frombuffer",
+    "arange", "as_tensor", "asarray", "empty", "empty_strided", "eye", "full", "linspace", "logspace",
+    "normal", "ones", "rand", "randint", "randn", "randperm", "range", "tensor", "scalar_tensor",
+    "tril_indices", "triu_indices", "zeros", "bartlett_window", "blackman_window", "hamming_window",
+    "hann_window", "kaiser_window", "complex", "frombuffer",
 )
 
 

@@ -1,15 +1,16 @@
 """Reductions and normalisations of the elements under a mask, with the signatures of torch.masked.
 
-`mask` is a tensor of bool that is broadcast to the input's sizes; without one every element counts. Where no element
-counts, the result is that of the operation on nothing: 0 of a sum, -inf of a maximum, nan of a mean.
+`mask` is a tensor of bool that is broadcast to the input's sizes; without one every element counts. Where no
+element counts, the result is that of the operation on nothing: 0 of a sum, -inf of a maximum, nan of a mean.
 """
 import math
 
 from . import _C
 from ._C import Tensor
 
-__all__ = ["amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean",
-           "median", "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var"]
+__all__ = ["amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp",
+           "logsumexp", "mean", "median", "norm", "normalize", "prod", "softmax", "softmin", "std",
+           "sum", "var"]
 
 
 def _dims(dim, rank):
@@ -19,10 +20,10 @@ def _dims(dim, rank):
     out = []
     for d in (dim,) if isinstance(dim, int) else dim:
         if not -max(rank, 1) <= d < max(rank, 1):
-            raise IndexError(f"Dimension out of range (expected to be in range of [{-max(rank, 1)}, {max(rank, 1) - 1}], "
-                             f"but got {d})")
+            raise IndexError(f"dimension {d} is out of range: {rank} dimensions take {-max(rank, 1)} to "
+                             f"{max(rank, 1) - 1}")
         if d % max(rank, 1) in out:
-            raise RuntimeError(f"dim={d % max(rank, 1)} appears multiple times in the list of dims")
+            raise RuntimeError(f"dim={d % max(rank, 1)} was given multiple times")
         out.append(d % max(rank, 1))
     return tuple(sorted(out)) if rank else ()
 
@@ -69,7 +70,8 @@ def _sum_dtype(input, dtype):
 
 def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None):
     """The sum over dimensions; of integers in int64."""
-    return _C.sum(_masked(input, mask, 0), _dims(dim, input.dim()), bool(keepdim), dtype=_sum_dtype(input, dtype))
+    return _C.sum(_masked(input, mask, 0), _dims(dim, input.dim()), bool(keepdim),
+                  dtype=_sum_dtype(input, dtype))
 
 
 def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None):
@@ -139,7 +141,8 @@ def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None):
     dtype = dtype or input.dtype
     (dim,) = _dims(int(dim), input.dim()) or (0,)
     if mask is not None and _is_whole(input.dtype) and not _full_mask(input, mask).all():
-        raise ValueError("masked median expects no fully masked out rows if dtype is not floating point")
+        raise ValueError("masked median: every row of an integer input needs an element that is not masked "
+                         "out")
     if _is_whole(input.dtype):
         return _C.median(input, dim, bool(keepdim)).values.to(dtype)
     return _C.nanmedian(_masked(input, mask, math.nan), dim, bool(keepdim)).values.to(dtype)
@@ -154,7 +157,8 @@ def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None):
 def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None):
     """log(exp(x) + exp(y)); what does not count is exp(-inf) = 0."""
     dtype = dtype or input.dtype
-    return _C.logaddexp(_masked(input, input_mask, -math.inf), _masked(other, other_mask, -math.inf)).to(dtype)
+    return _C.logaddexp(_masked(input, input_mask, -math.inf),
+                        _masked(other, other_mask, -math.inf)).to(dtype)
 
 
 def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None):
@@ -218,13 +222,15 @@ def std(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype
 
 def _input_mask(input, *args, mask=None, **kwargs):
     """The mask of a call in the input's sizes; all that counts without one."""
-    return _C.ones(input.shape, dtype=_C.bool, device=input.device) if mask is None else _full_mask(input, mask)
+    return (_C.ones(input.shape, dtype=_C.bool, device=input.device) if mask is None
+            else _full_mask(input, mask))
 
 
 def _output_mask(op, input, *args, mask=None, dim=None, keepdim=False, **kwargs):
     """Which elements of op(input, ...) elements that count went into."""
     full, name = _input_mask(input, mask=mask), op.__name__
-    if name not in ("sum", "prod", "amax", "amin", "argmax", "argmin", "mean", "median", "norm", "var", "std", "logsumexp"):
+    if name not in ("sum", "prod", "amax", "amin", "argmax", "argmin", "mean", "median", "norm", "var", "std",
+                    "logsumexp"):
         return full
     before = 1 if name == "norm" else 0  # the order comes first
     dim = args[before] if len(args) > before else -1 if name == "median" and dim is None else dim

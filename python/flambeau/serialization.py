@@ -1,8 +1,8 @@
 """save() and load(): objects with tensors in them, in PyTorch's file format.
 
-A file is a ZIP archive without compression: data.pkl, a pickle in which storages are references, and for every storage
-a record data/0, data/1, ... whose bytes begin at a multiple of 64. load() reads by default with weights_only=True: an
-own unpickler that makes tensors and plain containers, and calls nothing else.
+A file is a ZIP archive without compression: data.pkl, a pickle in which storages are references, and for
+every storage a record data/0, data/1, ... whose bytes begin at a multiple of 64. load() reads by default with
+weights_only=True: an own unpickler that makes tensors and plain containers, and calls nothing else.
 """
 import contextlib
 import io
@@ -16,15 +16,14 @@ from ._C import UntypedStorage
 from ._serialization import archive, globals as _globals, legacy, safe_unpickler
 from .storage import TypedStorage
 
-__all__ = ["SourceChangeWarning", "LoadEndianness", "add_safe_globals", "clear_safe_globals", "get_crc32_options",
-           "get_default_load_endianness", "get_default_mmap_options", "get_safe_globals",
-           "get_unsafe_globals_in_checkpoint", "load", "register_package", "safe_globals", "save", "set_crc32_options",
-           "set_default_load_endianness", "set_default_mmap_options"]
+__all__ = ["SourceChangeWarning", "LoadEndianness", "add_safe_globals", "clear_safe_globals",
+           "get_crc32_options", "get_default_load_endianness", "get_default_mmap_options", "get_safe_globals",
+           "get_unsafe_globals_in_checkpoint", "load", "register_package", "safe_globals", "save",
+           "set_crc32_options", "set_default_load_endianness", "set_default_mmap_options"]
 
 DEFAULT_PROTOCOL = 2
-_NO_CUDA = ("Attempting to deserialize object on a {} device but torch.{}.is_available() is False. If you are running "
-            "on a CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map your storages to "
-            "the CPU.")
+_NO_CUDA = ("The file's storage was on a {} device, and torch.{}.is_available() is False here. To have "
+            "it on the CPU, call torch.load with map_location=torch.device('cpu').")
 
 
 class SourceChangeWarning(Warning):
@@ -72,10 +71,11 @@ def save(obj, f, pickle_module=pickle, pickle_protocol=DEFAULT_PROTOCOL, _use_ne
     if not _use_new_zipfile_serialization:
         raise NotImplementedError("save(): the format from before PyTorch 1.6 can be read, but not written")
     if not isinstance(f, (str, os.PathLike)) and not hasattr(f, "write"):
-        raise AttributeError(f"expected 'f' to be string, path, or a file-like object with a 'write' attribute, "
-                             f"got {type(f).__name__}")
+        raise AttributeError("'f' must be a path or an object with a method 'write', not "
+                             f"{type(f).__name__}")
     text, storages = _pickled(obj, pickle_module, pickle_protocol)
-    name = os.path.splitext(os.path.basename(os.fspath(f)))[0] if isinstance(f, (str, os.PathLike)) else "archive"
+    name = (os.path.splitext(os.path.basename(os.fspath(f)))[0] if isinstance(f, (str, os.PathLike))
+            else "archive")
     with _opened(f, "wb") as file, archive.Writer(file, name) as records:
         records.write("data.pkl", text)
         records.write(".format_version", b"1")
@@ -114,16 +114,16 @@ def _pickled(obj, pickle_module, protocol):
 def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=None, **pickle_load_args):
     """The object of a file that save() or PyTorch's save() has written: f is a path or a file object.
 
-    map_location says on which device storages go: a device, its name, a dict of names, or a function of storage and
-    name. weights_only=False unpickles any object, which can run any code: for files that you trust. mmap: memory is
-    mapped from the file (a path then), and read when it is used.
+    map_location says on which device storages go: a device, its name, a dict of names, or a function of
+    storage and name. weights_only=False unpickles any object, which can run any code: for files that you
+    trust. mmap: memory is mapped from the file (a path then), and read when it is used.
     """
     if weights_only is None:
         weights_only = pickle_module is None and not _environment("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD")
     if _environment("TORCH_FORCE_WEIGHTS_ONLY_LOAD"):
         weights_only = True
     if weights_only and pickle_module is not None:
-        raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
+        raise RuntimeError("weights_only=True has its own unpickler: it excludes pickle_module")
     mmap = _mmap_default if mmap is None else mmap
     if mmap and not isinstance(f, (str, os.PathLike)):
         raise ValueError(f"f must be a path in order to use the mmap argument, got {type(f).__name__}")
@@ -132,13 +132,13 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
         unpickle = _unpickler(weights_only, pickle_module, pickle_load_args)
         if not archive.is_archive(file):
             if mmap:
-                raise RuntimeError("mmap can only be used with files saved with torch.save in the format of PyTorch 1.6 "
-                                   "and later")
+                raise RuntimeError("mmap=True needs the zip format, which PyTorch 1.6 introduced; this file "
+                                   "has an older one")
             return legacy.load(file, unpickle, place)
         with archive.Reader(file) as records:
             if records.has("constants.pkl"):
-                raise RuntimeError("this file is a TorchScript archive: torch.load does not read it, and Flambeau does "
-                                   "not run TorchScript")
+                raise RuntimeError("this file is a TorchScript archive: torch.load does not read it, and "
+                                   "Flambeau does not run TorchScript")
             return _load_archive(records, unpickle, place, mmap)
 
 
@@ -185,9 +185,11 @@ def _load_archive(records, unpickle, place, mmap):
 
 
 def _checked(saved):
-    if not isinstance(saved, tuple) or len(saved) < 5 or saved[0] != "storage" or not isinstance(saved[4], int):
+    if (not isinstance(saved, tuple) or len(saved) < 5 or saved[0] != "storage"
+            or not isinstance(saved[4], int)):
         raise pickle.UnpicklingError(f"expected a reference to a storage, got {saved!r:.100}")
-    if saved[1] is not UntypedStorage and not (isinstance(saved[1], type) and issubclass(saved[1], TypedStorage)):
+    if (saved[1] is not UntypedStorage
+            and not (isinstance(saved[1], type) and issubclass(saved[1], TypedStorage))):
         raise pickle.UnpicklingError(f"expected a storage's class, got {saved[1]!r:.100}")
     return saved[:5]
 
@@ -233,11 +235,11 @@ def _opened(f, mode):
         with open(f, mode) as file:
             yield file
         return
-    missing = [name for name in (("read", "seek", "tell") if "r" in mode else ("write",)) if not hasattr(f, name)]
+    missing = [name for name in (("read", "seek", "tell") if "r" in mode else ("write",))
+               if not hasattr(f, name)]
     if missing:
-        raise AttributeError(f"'{type(f).__name__}' object has no attribute '{missing[0]}'. You can only torch.load from a "
-                             "file that is seekable. Please pre-load the data into a buffer like io.BytesIO and try to "
-                             "load from it instead.")
+        raise AttributeError(f"torch.load reads a file that is seekable, but '{type(f).__name__}' has no "
+                             f"method '{missing[0]}'. Read it into an io.BytesIO first.")
     yield f
 
 

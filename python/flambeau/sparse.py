@@ -1,7 +1,7 @@
 """Sparse tensors in coordinate form, as far as optimizers need them: gradients that name few rows.
 
-A sparse tensor is its indices (one row for each sparse dimension) and its values; operators other than the methods here
-do not take it.
+A sparse tensor is its indices (one row for each sparse dimension) and its values; operators other than the
+methods here do not take it.
 """
 import flambeau
 
@@ -12,7 +12,8 @@ __all__ = ["SparseTensor", "sparse_coo_tensor"]
 
 
 class SparseTensor(Tensor):
-    """What sparse_coo_tensor() makes. coalesce(): each place once, in order; to_dense(): an ordinary tensor."""
+    """What sparse_coo_tensor() makes. coalesce(): each place once, in order; to_dense(): an ordinary tensor.
+    """
 
     @staticmethod
     def make(indices, values, size, coalesced=False):
@@ -31,7 +32,8 @@ class SparseTensor(Tensor):
 
     def _checked(self):
         if not self._is_coalesced:
-            raise RuntimeError("Cannot get indices or values on an uncoalesced tensor, please call .coalesce() first")
+            raise RuntimeError("indices() and values() need coalesce() first: several entries may be at one "
+                               "place")
         return self
 
     def indices(self):
@@ -59,8 +61,10 @@ class SparseTensor(Tensor):
         flat = _C.zeros((self._nnz(),), dtype=_C.int64)
         for row, n in zip(self._places.unbind(0), self.shape):
             flat = flat * n + row
-        places, which = flambeau.unique(flat, sorted=True, return_inverse=True)[:2] if self._nnz() else (flat, flat)
-        values = _C.zeros((places.shape[0], *self._entries.shape[1:]), dtype=self.dtype).index_add(0, which, self._entries)
+        places, which = (flambeau.unique(flat, sorted=True, return_inverse=True)[:2] if self._nnz()
+                         else (flat, flat))
+        values = _C.zeros((places.shape[0], *self._entries.shape[1:]),
+                          dtype=self.dtype).index_add(0, which, self._entries)
         rows = []
         for n in reversed(self.shape[:self.sparse_dim()]):
             rows.insert(0, places % n)
@@ -82,19 +86,19 @@ class SparseTensor(Tensor):
         return SparseTensor.make(self._places, -self._entries, self.shape, self._is_coalesced)
 
     def __repr__(self, *, tensor_contents=None):
-        return f"tensor(indices={self._places},\n       values={self._entries},\n       size={tuple(self.shape)}, " \
-               f"nnz={self._nnz()}, layout=torch.sparse_coo)"
+        return (f"tensor(indices={self._places},\n       values={self._entries},\n       "
+                f"size={tuple(self.shape)}, nnz={self._nnz()}, layout=torch.sparse_coo)")
 
 
-def sparse_coo_tensor(indices, values, size=None, *, dtype=None, device=None, requires_grad=False, check_invariants=None,
-                      is_coalesced=None):
+def sparse_coo_tensor(indices, values, size=None, *, dtype=None, device=None, requires_grad=False,
+                      check_invariants=None, is_coalesced=None):
     """A sparse tensor: values[k] at the place indices[:, k]; values of equal places are added."""
     indices = (indices if isinstance(indices, Tensor) else _C.tensor(indices)).to(_C.int64)
     values = values if isinstance(values, Tensor) else _C.tensor(values)
     values = values if dtype is None else values.to(dtype)
     if indices.dim() != 2 or indices.shape[1] != values.shape[0]:
-        raise RuntimeError(f"sparse_coo_tensor(): expected indices of sizes (dimensions, {values.shape[0]}), got "
-                           f"{tuple(indices.shape)}")
+        raise RuntimeError(f"sparse_coo_tensor(): expected indices of sizes (dimensions, {values.shape[0]}), "
+                           f"got {tuple(indices.shape)}")
     if size is None:
         size = (*(int(row.max()) + 1 for row in indices.unbind(0)), *values.shape[1:])
     if requires_grad:

@@ -1,8 +1,8 @@
 """An unpickler that knows a list of classes and functions, and runs nothing else.
 
-It is a stack machine over pickle's instructions (protocols 0 to 5; Lib/pickletools.py of Python explains each). What
-it may find by name is in allowed(); what it may call is what it found so; what may have state set is a tensor, an
-OrderedDict, or an object of a class that the user added.
+It is a stack machine over pickle's instructions (protocols 0 to 5; Lib/pickletools.py of Python explains
+each). What it may find by name is in allowed(); what it may call is what it found so; what may have state set
+is a tensor, an OrderedDict, or an object of a class that the user added.
 """
 import io
 import pickle
@@ -22,7 +22,9 @@ def _full_name(value):
 
 
 def add_safe_globals(safe_globals):
-    """Classes and functions that load(weights_only=True) may use from now on; (value, "module.name") gives a name."""
+    """Classes and functions that load(weights_only=True) may use from now on; (value, "module.name") gives a
+    name.
+    """
     for entry in safe_globals:
         value, name = entry if isinstance(entry, tuple) else (entry, _full_name(entry))
         _user[name] = value
@@ -49,7 +51,8 @@ def allowed():
     names = {"collections.OrderedDict": OrderedDict, "collections.Counter": Counter,
              "collections.defaultdict": defaultdict, "_codecs.encode": _encode,
              **{f"{module}.{t.__name__}": t for module in ("builtins", "__builtin__")
-                for t in (set, frozenset, bytearray, complex, list, dict, tuple, int, float, bool, str, bytes, slice)}}
+                for t in (set, frozenset, bytearray, complex, list, dict, tuple, int, float, bool, str,
+                          bytes, slice)}}
     for name in ("Size", "Tensor", "device"):
         names[f"torch.{name}"] = getattr(_C, name)
     names["torch._tensor.Tensor"] = Tensor
@@ -57,7 +60,8 @@ def allowed():
     for name, value in vars(storage).items():
         if name.endswith("Storage"):
             names[f"torch.{name}"] = names[f"torch.storage.{name}"] = value
-    names.update({f"torch._utils.{name}": value for name, value in vars(_utils).items() if name.startswith("_rebuild")})
+    names.update({f"torch._utils.{name}": value for name, value in vars(_utils).items()
+                  if name.startswith("_rebuild")})
     if hasattr(_utils, "_rebuild_from_type_v2"):
         names["torch._tensor._rebuild_from_type_v2"] = _utils._rebuild_from_type_v2
     return names
@@ -139,10 +143,10 @@ class SafeUnpickler:
             self.unknown.append(f"{module}.{name}")
             return _nothing
         raise UnpicklingError(
-            f"Weights only load failed. Unsupported global: GLOBAL {module}.{name} was not an allowed global by default. "
-            f"Please use `torch.serialization.add_safe_globals([{name}])` or the `torch.serialization.safe_globals"
-            f"([{name}])` context manager to allowlist this global if you trust this class/function; load with "
-            "weights_only=False only if you trust the file: it can run any code.")
+            f"load(weights_only=True) refused {module}.{name}: this global is neither allowed by default nor "
+            f"by you. If you trust it, allow it with `torch.serialization.add_safe_globals([{name}])` or, "
+            f"for a while, with `torch.serialization.safe_globals([{name}])`. weights_only=False lets the "
+            "file run any code: choose it only for a file whose source you trust.")
 
     def may_call(self, function):
         return function is _nothing or any(function is f for f in (*_user.values(), *self._known.values()))
@@ -169,8 +173,8 @@ class SafeUnpickler:
                 for name, value in (slots or {}).items():
                     setattr(target, name, value)
         elif not isinstance(target, _nothing):
-            raise UnpicklingError(f"Can only build Tensor, Parameter, OrderedDict or types allowlisted via "
-                                  f"`add_safe_globals`, but got {kind}")
+            raise UnpicklingError("load(weights_only=True) sets the state of tensors, parameters, "
+                                  f"OrderedDicts and types from `add_safe_globals` only, not of {kind}")
 
 
 class _nothing:
@@ -355,8 +359,8 @@ def _new(with_keywords):
         args, cls = m._stack.pop(), m._stack.pop()
         if not m.may_call(cls) or not isinstance(cls, type):
             raise UnpicklingError(f"Trying to make an object of unrecognized class {cls!r:.100}")
-        m._stack.append(_nothing() if m.unknown is not None and cls not in (OrderedDict, set, Counter, defaultdict) else
-                        cls.__new__(cls, *args, **kwargs))
+        unknown = m.unknown is not None and cls not in (OrderedDict, set, Counter, defaultdict)
+        m._stack.append(_nothing() if unknown else cls.__new__(cls, *args, **kwargs))
 
     return step
 

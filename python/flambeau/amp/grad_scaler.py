@@ -1,4 +1,6 @@
-"""GradScaler: multiplies the loss, so that gradients in float16 don't vanish, and divides them before the step."""
+"""GradScaler: multiplies the loss, so that gradients in float16 don't vanish, and divides them before the
+step.
+"""
 import warnings
 from collections import defaultdict
 from enum import Enum
@@ -20,11 +22,12 @@ class GradScaler:
     growth_interval steps without one it is multiplied by growth_factor.
     """
 
-    def __init__(self, device="cuda", init_scale=2.0**16, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000,
-                 enabled=True):
+    def __init__(self, device="cuda", init_scale=2.0**16, growth_factor=2.0, backoff_factor=0.5,
+                 growth_interval=2000, enabled=True):
         self._device, self._enabled = device, enabled
         if device == "cuda" and enabled:
-            warnings.warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available. Disabling.", stacklevel=2)
+            warnings.warn("GradScaler for CUDA was enabled, but there is no CUDA device: it is "
+                          "disabled.", stacklevel=2)
             self._enabled = False
         if self._enabled:
             if growth_factor <= 1:
@@ -32,7 +35,8 @@ class GradScaler:
             if backoff_factor >= 1:
                 raise AssertionError("The backoff factor must be < 1.0.")
         self._init_scale, self._scale, self._growth_tracker = init_scale, None, 0
-        self._growth_factor, self._backoff_factor, self._growth_interval = growth_factor, backoff_factor, growth_interval
+        self._growth_factor, self._backoff_factor = growth_factor, backoff_factor
+        self._growth_interval = growth_interval
         self._per_optimizer_states = defaultdict(lambda: {"stage": OptState.READY, "found_inf": None})
 
     def _scale_tensor(self):
@@ -50,16 +54,19 @@ class GradScaler:
             return type(outputs)(map(self.scale, outputs))
         if hasattr(outputs, "__iter__"):
             return map(self.scale, outputs)
-        raise ValueError("outputs must be a Tensor or an iterable of Tensors")
+        raise ValueError(f"scale() takes a Tensor or an iterable of them, not {type(outputs).__name__}")
 
     @no_grad()
     def unscale_(self, optimizer):
-        """Divides the gradients of an optimizer's parameters by the scale: before clipping them, for instance."""
+        """Divides the gradients of an optimizer's parameters by the scale: before clipping them, for
+        instance.
+        """
         if not self._enabled:
             return
         state = self._per_optimizer_states[id(optimizer)]
         if state["stage"] is OptState.UNSCALED:
-            raise RuntimeError("unscale_() has already been called on this optimizer since the last update().")
+            raise RuntimeError("unscale_() was already called for this optimizer; call update() before the "
+                               "next time.")
         if state["stage"] is OptState.STEPPED:
             raise RuntimeError("unscale_() is being called after step().")
         inverse = 1.0 / self._scale_tensor().double()
@@ -79,7 +86,7 @@ class GradScaler:
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
         if "closure" in kwargs:
-            raise RuntimeError("Closure use is not currently supported if GradScaler is enabled.")
+            raise RuntimeError("GradScaler.step() takes no closure while the scaler is enabled.")
         state = self._per_optimizer_states[id(optimizer)]
         if state["stage"] is OptState.STEPPED:
             raise RuntimeError("step() has already been called since the last update().")
@@ -141,17 +148,19 @@ class GradScaler:
         """Empty if the scaler is not enabled."""
         if not self._enabled:
             return {}
-        return {"scale": self.get_scale(), "growth_factor": self._growth_factor, "backoff_factor": self._backoff_factor,
-                "growth_interval": self._growth_interval, "_growth_tracker": self._growth_tracker}
+        return {"scale": self.get_scale(), "growth_factor": self._growth_factor,
+                "backoff_factor": self._backoff_factor, "growth_interval": self._growth_interval,
+                "_growth_tracker": self._growth_tracker}
 
     def load_state_dict(self, state_dict):
         if not self._enabled:
             return
         if not state_dict:
-            raise RuntimeError("The source state dict is empty, possibly because it was saved from a disabled instance of "
-                               "GradScaler.")
+            raise RuntimeError("load_state_dict() was given an empty dict; a disabled GradScaler saves such "
+                               "a one.")
         self._init_scale = state_dict["scale"]
         if self._scale is not None:
             self._scale.fill_(state_dict["scale"])
         self._growth_factor, self._backoff_factor = state_dict["growth_factor"], state_dict["backoff_factor"]
-        self._growth_interval, self._growth_tracker = state_dict["growth_interval"], state_dict["_growth_tracker"]
+        self._growth_interval = state_dict["growth_interval"]
+        self._growth_tracker = state_dict["_growth_tracker"]

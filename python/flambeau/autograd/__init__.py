@@ -1,4 +1,6 @@
-"""Automatic differentiation: gradients, functions with gradients of one's own, hooks, and checks of gradients."""
+"""Automatic differentiation: gradients, functions with gradients of one's own, hooks, and checks of
+gradients.
+"""
 from .. import _C, overrides
 from .._C import Tensor
 from . import anomaly_mode, forward_ad, function, functional, grad_mode, graph
@@ -10,8 +12,9 @@ from .gradcheck import GradcheckError, gradcheck, gradgradcheck
 from .variable import Variable
 
 __all__ = [
-    "Function", "GradcheckError", "Variable", "backward", "detect_anomaly", "enable_grad", "grad", "gradcheck",
-    "gradgradcheck", "inference_mode", "no_grad", "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled",
+    "Function", "GradcheckError", "Variable", "backward", "detect_anomaly", "enable_grad", "grad",
+    "gradcheck", "gradgradcheck", "inference_mode", "no_grad", "set_detect_anomaly", "set_grad_enabled",
+    "set_multithreading_enabled",
 ]
 
 
@@ -19,25 +22,27 @@ def _as_list(value):
     return [value] if isinstance(value, Tensor) or value is None else list(value)
 
 
-def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None, inputs=None):
-    """Adds the gradients of the sum of tensors * grad_tensors to `.grad` of the leaves, or of `inputs` only."""
+def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None,
+             inputs=None):
+    """Adds the gradients of the sum of tensors * grad_tensors to `.grad` of the leaves, or of `inputs` only.
+    """
     grad_tensors = grad_variables if grad_tensors is None else grad_tensors
     if inputs is not None and not isinstance(inputs, Tensor) and not list(inputs):
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-    _C._backward(_as_list(tensors), None if grad_tensors is None else _as_list(grad_tensors), retain_graph, create_graph,
-                 None if inputs is None else _as_list(inputs))
+    _C._backward(_as_list(tensors), None if grad_tensors is None else _as_list(grad_tensors), retain_graph,
+                 create_graph, None if inputs is None else _as_list(inputs))
 
 
-def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True, allow_unused=None,
-         is_grads_batched=False, materialize_grads=False):
+def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True,
+         allow_unused=None, is_grads_batched=False, materialize_grads=False):
     """The gradients of the sum of outputs * grad_outputs by the inputs: a tuple.
 
-    An input that the outputs do not depend on is an error; its gradient is None under allow_unused, and zeros under
-    materialize_grads. With is_grads_batched the first dimension of grad_outputs counts several passes.
+    An input that the outputs do not depend on is an error; its gradient is None under allow_unused, and zeros
+    under materialize_grads. With is_grads_batched the first dimension of grad_outputs counts several passes.
     """
     if materialize_grads and allow_unused is False:
-        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
-                         "allow_unused=False.")
+        raise ValueError("materialize_grads=True fills in gradients of unused inputs, so allow_unused=False "
+                         "contradicts it: leave allow_unused out.")
     allow_unused = materialize_grads if allow_unused is None else allow_unused
     outputs, inputs = _as_list(outputs), _as_list(inputs)
     grad_outputs = None if grad_outputs is None else _as_list(grad_outputs)

@@ -19,8 +19,8 @@ def _observe(node):
             if g is not None and bool(_C.isnan(g).any()):
                 import warnings
 
-                warnings.warn(f"Error detected in {node_name}. Traceback of forward call that caused the error:\n{lines}",
-                              stacklevel=2)
+                warnings.warn(f"{node_name} made nan values. It comes from this forward "
+                              f"call:\n{lines}", stacklevel=2)
                 raise RuntimeError(f"Function '{node_name}' returned nan values in its {k}th output.")
 
     node_name = node.name()
@@ -35,7 +35,8 @@ def _switch(on, check_nan):
 
 
 class detect_anomaly:
-    """Inside, backward raises RuntimeError at the first nan, and warns with the lines that made the operator."""
+    """Inside, backward raises RuntimeError at the first nan, and warns with the lines that made the operator.
+    """
 
     def __init__(self, check_nan=True):
         self.check_nan = check_nan

@@ -4,8 +4,8 @@ import functools
 from .. import _C
 from .._C import Tensor
 
-__all__ = ["BackwardCFunction", "Function", "FunctionCtx", "FunctionMeta", "InplaceFunction", "NestedIOFunction",
-           "once_differentiable", "traceable"]
+__all__ = ["BackwardCFunction", "Function", "FunctionCtx", "FunctionMeta", "InplaceFunction",
+           "NestedIOFunction", "once_differentiable", "traceable"]
 
 
 class FunctionCtx:
@@ -17,10 +17,13 @@ class FunctionCtx:
     saved_for_forward = ()
 
     def save_for_backward(self, *tensors):
-        """Keeps tensors (inputs, outputs or others; None is allowed) for `saved_tensors`. Call it once, in forward."""
+        """Keeps tensors (inputs, outputs or others; None is allowed) for `saved_tensors`. Call it once, in
+        forward.
+        """
         for t in tensors:
             if t is not None and not isinstance(t, Tensor):
-                raise TypeError(f"save_for_backward can only save variables, but argument is of type {type(t).__name__}")
+                raise TypeError(f"save_for_backward() keeps tensors only, not a {type(t).__name__}: set an "
+                                "attribute of ctx")
         self._to_save = tensors
 
     def save_for_forward(self, *tensors):
@@ -84,7 +87,8 @@ class FunctionMeta(type):
 
 
 class Function(FunctionCtx, metaclass=FunctionMeta):
-    """Base of functions with static methods forward(ctx, *args) and backward(ctx, *grads); call them by apply().
+    """Base of functions with static methods forward(ctx, *args) and backward(ctx, *grads); call them by
+    apply().
 
     With a static method setup_context(ctx, inputs, output), forward takes no ctx.
     """
@@ -92,12 +96,12 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
     generate_vmap_rule = False
 
     def __init__(self, *args, **kwargs):
-        raise RuntimeError(f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you "
-                           "should invoke them on the class itself: call it by apply()")
+        raise RuntimeError(f"{type(self)} is never instantiated: its methods are static, and its class is "
+                           "what you call, with apply()")
 
     @staticmethod
     def forward(*args, **kwargs):
-        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+        raise NotImplementedError("an autograd.Function needs a static method forward.")
 
     @staticmethod
     def setup_context(ctx, inputs, output):
@@ -105,17 +109,18 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
 
     @staticmethod
     def backward(ctx, *grad_outputs):
-        raise NotImplementedError("You must implement either the backward or vjp method for your custom autograd.Function "
-                                  "to use it with backward mode AD.")
+        raise NotImplementedError("this autograd.Function has no static method backward (or vjp), so no "
+                                  "gradient can flow through it.")
 
     @staticmethod
     def jvp(ctx, *grad_inputs):
-        raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward "
-                                  "mode AD.")
+        raise NotImplementedError("this autograd.Function has no static method jvp, which forward mode "
+                                  "needs.")
 
     @staticmethod
     def vmap(info, in_dims, *args):
-        raise NotImplementedError("To use autograd.Function with vmap, you must override the vmap static method.")
+        raise NotImplementedError("To use autograd.Function with vmap, you must override the vmap static "
+                                  "method.")
 
     @classmethod
     def apply(cls, *args, **kwargs):
@@ -204,12 +209,12 @@ def _gradients_of_tensors(cls, gradients, count, places):
     while len(given) > count and given[-1] is None:
         given.pop()
     if len(given) != count:
-        raise RuntimeError(f"function {cls.__name__}Backward returned an incorrect number of gradients (expected {count}, "
-                           f"got {len(given)})")
+        raise RuntimeError(f"{cls.__name__}.backward returned an incorrect number of gradients: {len(given)} "
+                           f"for {count} inputs")
     for k, g in enumerate(given):
         if g is not None and k not in places:
-            raise RuntimeError(f"function {cls.__name__}Backward returned a gradient different than None at position "
-                               f"{k + 1}, but the corresponding forward input was not a Variable")
+            raise RuntimeError(f"{cls.__name__}.backward returned a gradient for input number {k + 1}, which "
+                               "is not a Tensor: return None there")
         if g is not None and not isinstance(g, Tensor):
             raise TypeError(f"expected Variable or None (got {type(g).__name__})")
     return [given[k] for k in places]

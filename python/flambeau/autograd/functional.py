@@ -14,10 +14,11 @@ class _Call:
         given = (inputs,) if self.one_input else tuple(inputs)
         for k, x in enumerate(given):
             if not isinstance(x, Tensor):
-                raise TypeError(f"The inputs given to {name} must be either a Tensor or a tuple of Tensors but the value at "
-                                f"index {k} has type {type(x)}.")
+                raise TypeError(f"{name}: inputs must be one Tensor or a tuple of them, but element {k} is "
+                                f"of type {type(x)}.")
         if create_graph:
-            self.inputs = tuple(x.view_as(x) if x.requires_grad else x.detach().requires_grad_() for x in given)
+            self.inputs = tuple(x.view_as(x) if x.requires_grad else x.detach().requires_grad_()
+                                for x in given)
         else:
             self.inputs = tuple(x.detach().requires_grad_() for x in given)
         output = func(*self.inputs)
@@ -25,34 +26,35 @@ class _Call:
         self.outputs = (output,) if self.one_output else tuple(output)
         for k, y in enumerate(self.outputs):
             if not isinstance(y, Tensor):
-                raise TypeError(f"The outputs of the user-provided function given to {name} must be either a Tensor or a "
-                                f"tuple of Tensors but the value at index {k} has type {type(y)}.")
+                raise TypeError(f"{name}: the function must return one Tensor or a tuple of them, but "
+                                f"element {k} of its result is of type {type(y)}.")
 
     def vector(self, v, like, what):
         """v as tensors of the sizes of `like`; 1 for a single element if v is None."""
         if v is None:
             if len(like) != 1 or like[0].numel() != 1:
-                raise RuntimeError(f"The vector v can only be None if the {what} of the user-provided function is a single "
-                                   "Tensor with a single element.")
+                raise RuntimeError(f"v may be None only where the function's {what} is a single Tensor of "
+                                   "one element.")
             return tuple(_C.ones_like(x) for x in like)
         v = (v,) if isinstance(v, Tensor) else tuple(v)
         if len(v) != len(like):
             raise RuntimeError(f"The {what} is a tuple of {len(like)} Tensors but v has {len(v)}.")
         for k, (a, b) in enumerate(zip(v, like)):
             if a.size() != b.size():
-                raise RuntimeError(f"v has invalid size: {tuple(a.size())} at index {k}, expected {tuple(b.size())}.")
+                raise RuntimeError(f"v has invalid size: {tuple(a.size())} at index {k}, expected "
+                                   f"{tuple(b.size())}.")
         return v
 
     def grad(self, outputs, inputs, vectors, create_graph, strict, what):
         """The gradients, with zeros where there is no dependence (an error if strict)."""
         live = [(y, v) for y, v in zip(outputs, vectors) if y.requires_grad]
         if live:
-            grads = _C._grad([y for y, _ in live], list(inputs), [v for _, v in live], True, create_graph, True)
+            grads = _C._grad([y for y, _ in live], list(inputs), [v for _, v in live], True,
+                             create_graph, True)
         else:
             grads = (None,) * len(inputs)
         if strict and any(g is None for g in grads):
-            raise RuntimeError(f"The {what} of the user-provided function is independent of an input. This is not allowed in "
-                               "strict mode.")
+            raise RuntimeError(f"strict=True: the function's {what} does not depend on some input.")
         return tuple(_C.zeros_like(x) if g is None else g for x, g in zip(inputs, grads))
 
     @staticmethod
@@ -73,18 +75,22 @@ def vjp(func, inputs, v=None, create_graph=False, strict=False):
     call = _Call(func, inputs, "vjp", create_graph)
     v = call.vector(v, call.outputs, "output")
     grads = call.grad(call.outputs, call.inputs, v, create_graph, strict, "output")
-    return call.finish(call.outputs, call.one_output, create_graph), call.finish(grads, call.one_input, create_graph)
+    return (call.finish(call.outputs, call.one_output, create_graph),
+            call.finish(grads, call.one_input, create_graph))
 
 
 @_enable_grad
 def jvp(func, inputs, v=None, create_graph=False, strict=False):
-    """(outputs, J v): the derivative of func at inputs along v, by differentiating the gradient's dependence on its seed."""
+    """(outputs, J v): the derivative of func at inputs along v, by differentiating the gradient's dependence
+    on its seed.
+    """
     call = _Call(func, inputs, "jvp", create_graph)
     v = call.vector(v, call.inputs, "input")
     seeds = tuple(_C.zeros_like(y).requires_grad_() for y in call.outputs)
     grads = call.grad(call.outputs, call.inputs, seeds, True, strict, "output")
     result = call.grad(grads, seeds, v, create_graph, False, "derivative")
-    return call.finish(call.outputs, call.one_output, create_graph), call.finish(result, call.one_output, create_graph)
+    return (call.finish(call.outputs, call.one_output, create_graph),
+            call.finish(result, call.one_output, create_graph))
 
 
 def _rows(call, output, create_graph, strict):
@@ -96,7 +102,8 @@ def _rows(call, output, create_graph, strict):
         rows.append(call.grad((output,), call.inputs, (seed,), create_graph, strict, "output"))
     if not rows:
         return tuple(_C.zeros((*output.shape, *x.shape), dtype=x.dtype) for x in call.inputs)
-    return tuple(_C.stack([r[i] for r in rows]).view(*output.shape, *x.shape) for i, x in enumerate(call.inputs))
+    return tuple(_C.stack([r[i] for r in rows]).view(*output.shape, *x.shape)
+                 for i, x in enumerate(call.inputs))
 
 
 @_enable_grad
@@ -121,7 +128,8 @@ def _single_value(func):
 
 
 @_enable_grad
-def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, outer_jacobian_strategy="reverse-mode"):
+def hessian(func, inputs, create_graph=False, strict=False, vectorize=False,
+            outer_jacobian_strategy="reverse-mode"):
     """The Hessian of a function of one value: a tensor [*input, *input], or a tuple of tuples."""
     one = isinstance(inputs, Tensor)
     single = _single_value(func)
@@ -146,5 +154,7 @@ def vhp(func, inputs, v=None, create_graph=False, strict=False):
 
 
 def hvp(func, inputs, v=None, create_graph=False, strict=False):
-    """(output, H v) of a function of one value; vhp gives the same, since the Hessian is symmetric, at less cost."""
+    """(output, H v) of a function of one value; vhp gives the same, since the Hessian is symmetric, at less
+    cost.
+    """
     return vhp(func, inputs, v, create_graph, strict)

@@ -2,7 +2,8 @@
 from .. import _C
 from .._C import Tensor
 
-__all__ = ["GradcheckError", "get_analytical_jacobian", "get_numerical_jacobian", "gradcheck", "gradgradcheck"]
+__all__ = ["GradcheckError", "get_analytical_jacobian", "get_numerical_jacobian", "gradcheck",
+           "gradgradcheck"]
 
 
 class GradcheckError(RuntimeError):
@@ -18,7 +19,8 @@ def _differentiable(values):
 
 
 def _outputs(func, inputs):
-    return [y for y in _as_tuple(func(*inputs)) if isinstance(y, Tensor) and (y.dtype.is_floating_point or y.dtype.is_complex)]
+    return [y for y in _as_tuple(func(*inputs)) if isinstance(y, Tensor)
+            and (y.dtype.is_floating_point or y.dtype.is_complex)]
 
 
 def _difference(func, inputs, x, index, step):
@@ -63,8 +65,8 @@ def _indices(x):
 def get_numerical_jacobian(func, inputs, eps=1e-6):
     """For every input, for every output: a matrix [elements of the input, elements of the output].
 
-    In an element of a complex input, the derivative is (d/dre + i d/dim) / 1, as PyTorch's convention for gradients has
-    it: conj(J) for a real output's cotangent 1.
+    In an element of a complex input, the derivative is (d/dre + i d/dim) / 1, as PyTorch's convention for
+    gradients has it: conj(J) for a real output's cotangent 1.
     """
     result = []
     for x in _differentiable(inputs):
@@ -121,7 +123,8 @@ def _compare(func, inputs, eps, atol, rtol):
         if not y.requires_grad:
             for i, columns in enumerate(numerical):
                 if any(bool((c[k][0].abs() > atol).any()) for c in columns):
-                    raise GradcheckError(f"Numerical gradient for function expected to be zero (output {k}, input {i})")
+                    raise GradcheckError(f"Numerical gradient for function expected to be zero (output {k}, "
+                                         f"input {i})")
             continue
         for cotangent in (1.0, 1j) if y.dtype.is_complex else (1.0,):
             rows = _analytical(y, wanted, cotangent)
@@ -132,27 +135,27 @@ def _compare(func, inputs, eps, atol, rtol):
                     for element, (a, b) in enumerate(zip(got, expected)):
                         if not _close(a, b, atol, rtol):
                             raise GradcheckError(
-                                f"Jacobian mismatch for output {k} with respect to input {i}: element {row} of the output by "
-                                f"element {element} of the input, numerical: {b}, analytical: {a}")
+                                f"Jacobian mismatch for output {k} with respect to input {i}: element {row} "
+                                f"of the output by element {element} of the input, numerical: {b}, "
+                                f"analytical: {a}")
     return outputs
 
 
 def _check_inputs(inputs):
     wanted = _differentiable(inputs)
     if not wanted:
-        raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of the them have "
-                         "requires_grad=True.")
+        raise ValueError("gradcheck has nothing to check: no input is a tensor with requires_grad=True.")
     for k, x in enumerate(wanted):
         if x.dtype not in (_C.float64, _C.complex128):
             import warnings
 
-            warnings.warn(f"Input #{k} requires gradient and is not a double precision floating point or complex. This check "
-                          "will likely fail if all the inputs are not of double precision floating point or complex.",
-                          stacklevel=3)
+            warnings.warn(f"gradcheck: input {k} has dtype {x.dtype}. Differences of less than double "
+                          "precision are inexact, so the check may fail: use float64 or "
+                          "complex128.", stacklevel=3)
         if any(s == 0 and n > 1 for s, n in zip(x.stride(), x.shape)):
-            raise RuntimeError(f"The {k}th input has a dimension with stride 0. gradcheck only supports inputs that are "
-                               "non-overlapping to be able to compute the numerical gradients correctly. You should call "
-                               ".contiguous on the input before passing it to gradcheck.")
+            raise RuntimeError(f"gradcheck: input {k} has stride 0 along a dimension, so several of its "
+                               "elements share memory and cannot be changed one by one. Pass x.contiguous() "
+                               "instead.")
 
 
 def _check_undefined(func, inputs):
@@ -161,18 +164,20 @@ def _check_undefined(func, inputs):
     if len(outputs) < 2:
         return
     for k in range(len(outputs)):
-        _C._grad([y for i, y in enumerate(outputs) if i != k], _differentiable(inputs), None, True, False, True) if all(
-            y.numel() == 1 for y in outputs) else None
+        if all(y.numel() == 1 for y in outputs):
+            others = [y for i, y in enumerate(outputs) if i != k]
+            _C._grad(others, _differentiable(inputs), None, True, False, True)
 
 
 def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=True, nondet_tol=0.0,
               check_undefined_grad=True, check_grad_dtypes=False, check_batched_grad=False,
-              check_batched_forward_grad=False, check_forward_ad=False, check_backward_ad=True, fast_mode=False,
-              masked=None):
-    """Compares backward's gradients of func(*inputs), by every input that requires grad, with finite differences.
+              check_batched_forward_grad=False, check_forward_ad=False, check_backward_ad=True,
+              fast_mode=False, masked=None):
+    """Compares backward's gradients of func(*inputs), by every input that requires grad, with finite
+    differences.
 
-    Raises GradcheckError naming the elements that differ (or returns False, unless raise_exception). fast_mode compares
-    all elements, too.
+    Raises GradcheckError naming the elements that differ (or returns False, unless raise_exception).
+    fast_mode compares all elements, too.
     """
     inputs = _as_tuple(inputs)
     try:
@@ -189,10 +194,10 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
     return True
 
 
-def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=1e-3, gen_non_contig_grad_outputs=False,
-                  raise_exception=True, nondet_tol=0.0, check_undefined_grad=True, check_grad_dtypes=False,
-                  check_batched_grad=False, check_fwd_over_rev=False, check_rev_over_rev=True, fast_mode=False,
-                  masked=False):
+def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=1e-3,
+                  gen_non_contig_grad_outputs=False, raise_exception=True, nondet_tol=0.0,
+                  check_undefined_grad=True, check_grad_dtypes=False, check_batched_grad=False,
+                  check_fwd_over_rev=False, check_rev_over_rev=True, fast_mode=False, masked=False):
     """gradcheck of the gradient, as a function of the inputs and of the outputs' gradients."""
     inputs = _as_tuple(inputs)
     wanted = _differentiable(inputs)
@@ -213,5 +218,6 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
         grads = _C._grad(outputs, _differentiable(given)[:len(wanted)], list(seeds), True, True, True)
         return tuple(g for g in grads if g is not None)
 
-    return gradcheck(gradient, (*inputs, *grad_outputs), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception,
-                     nondet_tol=nondet_tol, check_undefined_grad=check_undefined_grad)
+    return gradcheck(gradient, (*inputs, *grad_outputs), eps=eps, atol=atol, rtol=rtol,
+                     raise_exception=raise_exception, nondet_tol=nondet_tol,
+                     check_undefined_grad=check_undefined_grad)

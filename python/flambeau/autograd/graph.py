@@ -5,8 +5,9 @@ from collections import namedtuple
 
 from .. import _C
 
-__all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge",
-           "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]
+__all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
+           "get_gradient_edge", "increment_version", "register_multi_grad_hook", "save_on_cpu",
+           "saved_tensors_hooks"]
 
 
 class Node(abc.ABC):
@@ -22,12 +23,14 @@ class GradientEdge(namedtuple("GradientEdge", ("node", "output_nr", "ownership_t
 def get_gradient_edge(tensor):
     """The edge of a tensor that requires grad."""
     if not tensor.requires_grad:
-        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
+        raise RuntimeError("a gradient edge exists only for a Tensor with requires_grad=True")
     return GradientEdge(*_C._gradient_edge(tensor))
 
 
 def increment_version(tensor):
-    """Tells autograd that the elements of a tensor, or of several, were changed in a way that it could not see."""
+    """Tells autograd that the elements of a tensor, or of several, were changed in a way that it could not
+    see.
+    """
     for t in (tensor,) if isinstance(tensor, _C.Tensor) else tensor:
         t._bump_version()
 
@@ -90,7 +93,8 @@ class _Handles:
 
 
 def register_multi_grad_hook(tensors, fn, *, mode="all"):
-    """Calls fn with the gradients of all tensors once they are there ("all"), or with the first one ("any")."""
+    """Calls fn with the gradients of all tensors once they are there ("all"), or with the first one ("any").
+    """
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     state = {"count": 0, "grads": [None] * len(tensors), "pass": None}

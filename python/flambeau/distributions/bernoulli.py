@@ -14,7 +14,7 @@ class Bernoulli(Distribution):
 
     def __init__(self, probs=None, logits=None, validate_args=None):
         if (probs is None) == (logits is None):
-            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+            raise ValueError("Give one of `probs` and `logits`, not both and not neither.")
         if probs is not None:
             self.probs, = broadcast_all(probs)
         else:

@@ -7,14 +7,16 @@ from .utils import clamp_probs, lazy_property, logits_to_probs, probs_to_logits
 
 
 class Categorical(Distribution):
-    """Class k of the last dimension with probability probs[k], which need not add up to 1, or softmax(logits)[k]."""
+    """Class k of the last dimension with probability probs[k], which need not add up to 1, or
+    softmax(logits)[k].
+    """
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     has_enumerate_support = True
 
     def __init__(self, probs=None, logits=None, validate_args=None):
         if (probs is None) == (logits is None):
-            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+            raise ValueError("Give one of `probs` and `logits`, not both and not neither.")
         if probs is not None:
             if probs.dim() < 1:
                 raise ValueError("`probs` parameter must be at least one-dimensional.")
@@ -85,7 +87,8 @@ class OneHotCategorical(Distribution):
 
     def __init__(self, probs=None, logits=None, validate_args=None):
         self._categorical = Categorical(probs, logits)
-        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=validate_args)
+        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:],
+                         validate_args=validate_args)
 
     probs = property(lambda self: self._categorical.probs)
     logits = property(lambda self: self._categorical.logits)

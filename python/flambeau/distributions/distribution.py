@@ -13,9 +13,10 @@ def broadcast_all(*values):
     dtype = given[0].dtype if given else flambeau.get_default_dtype()
     for v in values:
         if not isinstance(v, (Tensor, numbers.Number)):
-            raise ValueError("Input arguments must all be instances of Number, torch.Tensor or objects implementing "
-                             "__torch_function__.")
-    return flambeau.broadcast_tensors(*(v if isinstance(v, Tensor) else flambeau.tensor(v, dtype=dtype) for v in values))
+            raise ValueError("A distribution's parameters are numbers or tensors (__torch_function__ "
+                             f"objects count), not {type(v).__name__}.")
+    return flambeau.broadcast_tensors(*(v if isinstance(v, Tensor) else flambeau.tensor(v, dtype=dtype)
+                                        for v in values))
 
 
 class Distribution:
@@ -44,9 +45,8 @@ class Distribution:
                 continue
             value = getattr(self, name)
             if not bool(constraint.check(value).all()):
-                raise ValueError(f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of "
-                                 f"distribution {self!r} to satisfy the constraint {constraint!r}, but found invalid "
-                                 f"values:\n{value}")
+                raise ValueError(f"{self!r}: parameter {name} ({type(value).__name__} of shape "
+                                 f"{tuple(value.shape)}) has values outside of {constraint!r}:\n{value}")
 
     @property
     def batch_shape(self):
@@ -107,7 +107,8 @@ class Distribution:
     def expand(self, batch_shape, _instance=None):
         """The same distribution with another batch shape, by broadcasting."""
         parameters = {n: getattr(self, n) for n in self.arg_constraints if n in self.__dict__}
-        grown = {n: p.expand(*batch_shape, *p.shape[p.dim() - self._event_dims(n):]) for n, p in parameters.items()}
+        grown = {n: p.expand(*batch_shape, *p.shape[p.dim() - self._event_dims(n):])
+                 for n, p in parameters.items()}
         return type(self)(**grown, validate_args=False)
 
     def _event_dims(self, name):
@@ -124,19 +125,19 @@ class Distribution:
             raise ValueError("The value argument to log_prob must be a Tensor")
         start = len(value.shape) - len(self._event_shape)
         if tuple(value.shape[start:]) != tuple(self._event_shape):
-            raise ValueError(f"The right-most size of value must match event_shape: {tuple(value.shape)} vs "
+            raise ValueError(f"The value's shape {tuple(value.shape)} does not end in the event_shape "
                              f"{tuple(self._event_shape)}.")
         for n, m in zip(reversed(value.shape[:start]), reversed(self._batch_shape)):
             if n != 1 and m != 1 and n != m:
-                raise ValueError(f"Value is not broadcastable with batch_shape+event_shape: {tuple(value.shape)} vs "
-                                 f"{tuple(self._extended_shape())}.")
+                raise ValueError(f"A value of shape {tuple(value.shape)} does not broadcast with the "
+                                 f"distribution's shape {tuple(self._extended_shape())}.")
         try:
             support = self.support
         except NotImplementedError:
             return
         if not bool(support.check(value).all()):
-            raise ValueError(f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be within "
-                             f"the support ({support!r}) of the distribution {self!r}, but found invalid values:\n{value}")
+            raise ValueError(f"{self!r}: the value ({type(value).__name__} of shape {tuple(value.shape)}) is "
+                             f"not everywhere in the support ({support!r}):\n{value}")
 
     def __repr__(self):
         names = [n for n in self.arg_constraints if n in self.__dict__]

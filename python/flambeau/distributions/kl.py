@@ -30,8 +30,8 @@ def kl_divergence(p, q):
             if best is None or distance < best[0]:
                 best = distance, formula
     if best is None:
-        raise NotImplementedError(f"No KL(p || q) is implemented for p type {type(p).__name__} and q type "
-                                  f"{type(q).__name__}")
+        raise NotImplementedError(f"No KL divergence from {type(q).__name__} (q) to {type(p).__name__} (p) "
+                                  "is known; add one with register_kl")
     return best[1](p, q)
 
 

@@ -10,8 +10,9 @@ class MixtureSameFamily(Distribution):
     def __init__(self, mixture_distribution, component_distribution, validate_args=None):
         self.mixture_distribution, self.component_distribution = mixture_distribution, component_distribution
         if component_distribution.batch_shape[-1] != mixture_distribution.probs.shape[-1]:
-            raise ValueError(f"`mixture_distribution component` ({mixture_distribution.probs.shape[-1]}) does not equal "
-                             f"`component_distribution.batch_shape[-1]` ({component_distribution.batch_shape[-1]})")
+            raise ValueError(f"The `mixture_distribution` weighs {mixture_distribution.probs.shape[-1]} "
+                             "components, but the last batch dimension of `component_distribution` has "
+                             f"{component_distribution.batch_shape[-1]}")
         super().__init__(component_distribution.batch_shape[:-1], component_distribution.event_shape,
                          validate_args=validate_args)
 

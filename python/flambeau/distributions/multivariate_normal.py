@@ -12,19 +12,23 @@ class MultivariateNormal(Distribution):
     """Mean loc, and one of: the covariance, its inverse (precision), or its Cholesky factor scale_tril."""
 
     arg_constraints = {"loc": constraints.real_vector, "covariance_matrix": constraints.positive_definite,
-                       "precision_matrix": constraints.positive_definite, "scale_tril": constraints.lower_cholesky}
+                       "precision_matrix": constraints.positive_definite,
+                       "scale_tril": constraints.lower_cholesky}
     support, has_rsample = constraints.real_vector, True
 
-    def __init__(self, loc, covariance_matrix=None, precision_matrix=None, scale_tril=None, validate_args=None):
-        given = {"covariance_matrix": covariance_matrix, "precision_matrix": precision_matrix, "scale_tril": scale_tril}
+    def __init__(self, loc, covariance_matrix=None, precision_matrix=None, scale_tril=None,
+                 validate_args=None):
+        given = {"covariance_matrix": covariance_matrix, "precision_matrix": precision_matrix,
+                 "scale_tril": scale_tril}
         given = {k: v for k, v in given.items() if v is not None}
         if loc.dim() < 1:
             raise ValueError("loc must be at least one-dimensional.")
         if len(given) != 1:
-            raise ValueError("Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified.")
+            raise ValueError("Give one of covariance_matrix, precision_matrix and scale_tril, and only one.")
         (name, matrix), = given.items()
         if matrix.dim() < 2:
-            raise ValueError(f"{name} must be at least two-dimensional, with optional leading batch dimensions")
+            raise ValueError(f"{name} must be a matrix or a batch of matrices, not of {matrix.dim()} "
+                             "dimensions")
         batch = flambeau.broadcast_shapes(matrix.shape[:-2], loc.shape[:-1])
         setattr(self, name, matrix.expand(*batch, *matrix.shape[-2:]))
         self.loc = loc.expand(*batch, loc.shape[-1])
@@ -60,7 +64,8 @@ class MultivariateNormal(Distribution):
         return self._root.square().sum(-1).expand(*self._batch_shape, *self._event_shape)
 
     def rsample(self, sample_shape=()):
-        noise = flambeau.randn(self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device)
+        noise = flambeau.randn(self._extended_shape(sample_shape), dtype=self.loc.dtype,
+                               device=self.loc.device)
         return self.loc + (self._root @ noise.unsqueeze(-1)).squeeze(-1)
 
     def log_prob(self, value):
@@ -78,8 +83,8 @@ class MultivariateNormal(Distribution):
 
     def expand(self, batch_shape, _instance=None):
         n = self._event_shape[0]
-        return MultivariateNormal(self.loc.expand(*batch_shape, n), scale_tril=self._root.expand(*batch_shape, n, n),
-                                  validate_args=False)
+        return MultivariateNormal(self.loc.expand(*batch_shape, n),
+                                  scale_tril=self._root.expand(*batch_shape, n, n), validate_args=False)
 
 
 def _inverse_of_lower(matrix):

@@ -11,9 +11,10 @@ class TransformedDistribution(Distribution):
     def __init__(self, base_distribution, transforms, validate_args=None):
         self.transforms = [transforms] if isinstance(transforms, Transform) else list(transforms)
         if not all(isinstance(t, Transform) for t in self.transforms):
-            raise ValueError(f"transforms must be a Transform or a list of Transforms, but was {transforms}")
+            raise ValueError(f"transforms takes one Transform or several in a list, not {transforms}")
         self.base_dist, self._all = base_distribution, ComposeTransform(self.transforms)
-        super().__init__(base_distribution.batch_shape, base_distribution.event_shape, validate_args=validate_args)
+        super().__init__(base_distribution.batch_shape, base_distribution.event_shape,
+                         validate_args=validate_args)
 
     has_rsample = property(lambda self: self.base_dist.has_rsample)
 
@@ -47,4 +48,5 @@ class TransformedDistribution(Distribution):
         return self._all(self.base_dist.icdf(self._oriented(value)))
 
     def expand(self, batch_shape, _instance=None):
-        return TransformedDistribution(self.base_dist.expand(batch_shape), self.transforms, validate_args=False)
+        return TransformedDistribution(self.base_dist.expand(batch_shape), self.transforms,
+                                       validate_args=False)

@@ -135,7 +135,8 @@ class Laplace(_LocationScale):
 
     def icdf(self, value):
         off = value - 0.5
-        return self.loc - self.scale * off.sign() * (-2 * off.abs()).clamp(min=-1 + flambeau.finfo(off.dtype).eps).log1p()
+        return (self.loc - self.scale * off.sign()
+                * (-2 * off.abs()).clamp(min=-1 + flambeau.finfo(off.dtype).eps).log1p())
 
     def entropy(self):
         return 1 + (2 * self.scale).log()
@@ -200,7 +201,7 @@ class Geometric(Distribution):
 
     def __init__(self, probs=None, logits=None, validate_args=None):
         if (probs is None) == (logits is None):
-            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+            raise ValueError("Give one of `probs` and `logits`, not both and not neither.")
         if probs is not None:
             self.probs, = broadcast_all(probs)
         else:

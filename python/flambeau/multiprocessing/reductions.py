@@ -9,9 +9,8 @@ from ..storage import descriptor_of, on_descriptor
 def reduce_tensor(tensor):
     """Moves the tensor into shared memory, if it is not there."""
     if tensor.requires_grad and not tensor.is_leaf:
-        raise RuntimeError("Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not "
-                           "support crossing process boundaries. If you just want to transfer the data, call detach() on "
-                           "the tensor before serializing (e.g., putting it on the queue).")
+        raise RuntimeError("A tensor with requires_grad that is not a leaf cannot go to another process: "
+                           "the graph behind it stays here. To send the values alone, call detach() first.")
     tensor.share_memory_()
     storage = tensor.untyped_storage()
     view = (storage.nbytes(), tensor.dtype, tensor.storage_offset(), tuple(tensor.size()), tensor.stride())

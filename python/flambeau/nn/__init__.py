@@ -1,11 +1,13 @@
-"""Parts of models: Module and all layers, losses, their functions (nn.functional), first values (nn.init), tools."""
+"""Parts of models: Module, layers, losses, their functions (nn.functional), first values (nn.init), tools."""
 from flambeau.nn.parameter import (  # noqa: F401
     Buffer, Parameter, UninitializedBuffer, UninitializedParameter,
 )
 from flambeau.nn.modules import *  # noqa: F403
 from flambeau.nn.modules import Module  # noqa: F401
 from flambeau.nn.parallel import DataParallel  # noqa: F401
-from flambeau.nn import attention, common_types, functional, init, modules, parallel, parameter, utils  # noqa: F401
+from flambeau.nn import (  # noqa: F401
+    attention, common_types, functional, init, modules, parallel, parameter, utils,
+)
 
 
 def factory_kwargs(kwargs):

@@ -5,7 +5,7 @@ import warnings
 def get_enum(reduction):
     """The number that operators take for "none", "mean" or "sum"."""
     if reduction == "elementwise_mean":
-        warnings.warn("reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.", stacklevel=3)
+        warnings.warn("reduction='elementwise_mean' is an old name; write reduction='mean'.", stacklevel=3)
         reduction = "mean"
     numbers = {"none": 0, "mean": 1, "sum": 2}
     if reduction not in numbers:
@@ -21,7 +21,7 @@ def legacy_get_string(size_average, reduce, emit_warning=True):
     else:
         reduction = "mean" if size_average is None or size_average else "sum"
     if emit_warning:
-        warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
+        warnings.warn(f"'size_average' and 'reduce' are the old form; write reduction='{reduction}'.",
                       stacklevel=3)
     return reduction
 

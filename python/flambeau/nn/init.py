@@ -5,10 +5,10 @@ import warnings
 import flambeau as fl
 
 __all__ = [
-    "calculate_gain", "constant", "constant_", "dirac", "dirac_", "eye", "eye_", "kaiming_normal", "kaiming_normal_",
-    "kaiming_uniform", "kaiming_uniform_", "normal", "normal_", "ones_", "orthogonal", "orthogonal_", "sparse",
-    "sparse_", "trunc_normal_", "uniform", "uniform_", "xavier_normal", "xavier_normal_", "xavier_uniform",
-    "xavier_uniform_", "zeros_",
+    "calculate_gain", "constant", "constant_", "dirac", "dirac_", "eye", "eye_", "kaiming_normal",
+    "kaiming_normal_", "kaiming_uniform", "kaiming_uniform_", "normal", "normal_", "ones_", "orthogonal",
+    "orthogonal_", "sparse", "sparse_", "trunc_normal_", "uniform", "uniform_", "xavier_normal",
+    "xavier_normal_", "xavier_uniform", "xavier_uniform_", "zeros_",
 ]
 
 _LINEAR = ("linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
@@ -47,10 +47,10 @@ def normal_(tensor, mean=0.0, std=1.0, generator=None):
 
 
 def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
-    """Normal, drawn again where it falls outside [a, b]: the inverse of the distribution function on uniforms."""
+    """Normal within [a, b] only: the inverse of the distribution function on uniforms."""
     if mean < a - 2 * std or mean > b + 2 * std:
-        warnings.warn("mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be "
-                      "incorrect.", stacklevel=2)
+        warnings.warn(f"trunc_normal_: mean {mean} lies over 2 'std' outside [{a}, {b}]; the values may not "
+                      "be distributed as asked.", stacklevel=2)
 
     def below(x):
         return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
@@ -86,7 +86,7 @@ def dirac_(tensor, groups=1):
     """The kernel of a convolution that copies as many input channels as it can, in each group."""
     dimensions = tensor.ndimension()
     if dimensions not in (3, 4, 5):
-        raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
+        raise ValueError(f"dirac_ needs a tensor of 3, 4 or 5 dimensions, not {dimensions}")
     sizes = tensor.size()
     if sizes[0] % groups != 0:
         raise ValueError("dim 0 must be divisible by groups")
@@ -103,7 +103,7 @@ def dirac_(tensor, groups=1):
 def _calculate_fan_in_and_fan_out(tensor):
     """How many inputs an output has, and how many outputs an input has, of a weight (out, in, *kernel)."""
     if tensor.dim() < 2:
-        raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
+        raise ValueError(f"Fan in and fan out need a tensor of at least 2 dimensions, not {tensor.dim()}")
     kernel = math.prod(tensor.shape[2:])
     return tensor.size(1) * kernel, tensor.size(0) * kernel
 
@@ -161,7 +161,8 @@ def orthogonal_(tensor, gain=1, generator=None):
     rows = tensor.size(0)
     columns = tensor.numel() // rows
     with fl.no_grad():
-        flat = fl.empty(rows, columns, dtype=tensor.dtype, device=tensor.device).normal_(0, 1, generator=generator)
+        flat = fl.empty(rows, columns, dtype=tensor.dtype, device=tensor.device)
+        flat.normal_(0, 1, generator=generator)
         q, r = fl.linalg.qr(flat.t() if rows < columns else flat)
         q = q * fl.diagonal(r).sign()
         q = q.t() if rows < columns else q
@@ -183,7 +184,7 @@ def sparse_(tensor, sparsity, std=0.01, generator=None):
 
 def _old_name(new):
     def old(*args, **kwargs):
-        warnings.warn(f"`nn.init.{old.__name__}` is now deprecated in favor of `nn.init.{new.__name__}`.",
+        warnings.warn(f"`nn.init.{old.__name__}` is an old name; call `nn.init.{new.__name__}`.",
                       FutureWarning, stacklevel=2)
         return new(*args, **kwargs)
 

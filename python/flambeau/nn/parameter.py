@@ -24,9 +24,8 @@ def _as(cls, data, requires_grad):
         return Tensor._make_subclass(cls, data.detach(), requires_grad)
     marked = data.detach().requires_grad_(requires_grad)
     if type(marked) is not type(data):
-        raise RuntimeError(f"Creating a {cls.__name__} from an instance of type {type(data).__name__} requires that "
-                           f"detach() returns an instance of the same type, but return type "
-                           f"{type(marked).__name__} was found instead.")
+        raise RuntimeError(f"{type(data).__name__} cannot become a {cls.__name__}: its detach() has to give "
+                           f"its own type, not {type(marked).__name__}.")
     setattr(marked, cls._mark, True)
     return marked
 
@@ -77,26 +76,26 @@ class Buffer(Tensor, metaclass=_Marked):
 class UninitializedTensorMixin:
     """A tensor without shape or data until materialize()."""
 
-    _without_shape = ("shape", "ndim", "numel", "size", "stride", "dim", "data_ptr", "storage_offset", "tolist", "item",
-                      "nbytes")
+    _without_shape = ("shape", "ndim", "numel", "size", "stride", "dim", "data_ptr", "storage_offset",
+                      "tolist", "item", "nbytes")
     _allowed = ("to", "cpu", "half", "float", "double", "bfloat16", "char", "short", "int", "long", "copy_",
                 "detach", "zero_", "is_floating_point", "is_complex", "requires_grad_")
     _cls_to_become = None
 
     def materialize(self, shape, device=None, dtype=None):
-        """Becomes a tensor of this shape, its elements not initialised. Device and dtype as before unless given."""
+        """Becomes a tensor of this shape, elements not set. Device and dtype as before unless given."""
         data = fl.empty(shape, device=device or self.device, dtype=dtype or self.dtype)
         self.__class__ = self._cls_to_become
         self.data = data
 
     def share_memory_(self):
-        raise RuntimeError("Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize "
-                           "it before calling `module.share_memory()`.")
+        raise RuntimeError("This uninitialized parameter or buffer has no memory to share yet: call "
+                           "forward() once before share_memory().")
 
     def __getattribute__(self, name):
         if name in UninitializedTensorMixin._without_shape:
-            raise RuntimeError(f"Can't access the {name} of an uninitialized parameter or buffer. Call `forward` to "
-                               "initialize it first.")
+            raise RuntimeError(f"An uninitialized parameter or buffer has no {name} yet: call forward() once "
+                               "before.")
         return super().__getattribute__(name)
 
     def __repr__(self):
@@ -116,9 +115,8 @@ class UninitializedTensorMixin:
         name = function.__name__
         if name.startswith("_") or name in UninitializedTensorMixin._allowed:
             return super().__torch_function__(function, types, args, kwargs or {})
-        raise ValueError(f"Attempted to use an uninitialized parameter in {function}. This error happens when you are "
-                         "using a lazy module or explicitly manipulating uninitialized parameters: call `forward` "
-                         "once first.")
+        raise ValueError(f"{function} got an uninitialized parameter, of a lazy module perhaps: call "
+                         "forward() once before.")
 
 
 class UninitializedParameter(UninitializedTensorMixin, Parameter):

@@ -20,7 +20,8 @@ class Adagrad(RuleOptimizer):
 
     def start(self, group, p):
         value = group["initial_accumulator_value"]
-        return {"step": _C.tensor(0.0), "sum": _C.full_like(p, complex(value, value) if p.is_complex() else value)}
+        return {"step": _C.tensor(0.0),
+                "sum": _C.full_like(p, complex(value, value) if p.is_complex() else value)}
 
     def share_memory(self):
         """Moves the state to memory that other processes can share."""
@@ -38,7 +39,7 @@ class Adagrad(RuleOptimizer):
 
     def sparse_rule(self, group, p, g, state, numbers):
         if group["weight_decay"] != 0:
-            raise RuntimeError("weight_decay option is not compatible with sparse gradients")
+            raise RuntimeError("Adagrad: sparse gradients need weight_decay=0")
         at, values = tuple(g.indices().unbind(0)), -g.values() if group["maximize"] else g.values()
         total = state["sum"][at] + values * values
         state["sum"][at] = total

@@ -10,8 +10,9 @@ class Adam(RuleOptimizer):
     Kingma and Ba, 2014; amsgrad: Reddi et al., 2018. decoupled_weight_decay makes it AdamW.
     """
 
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False, *, foreach=None,
-                 maximize=False, capturable=False, differentiable=False, fused=None, decoupled_weight_decay=False):
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False, *,
+                 foreach=None, maximize=False, capturable=False, differentiable=False, fused=None,
+                 decoupled_weight_decay=False):
         check_rate(lr, foreach, capturable)
         check_at_least(0, epsilon=eps)
         _check_kinds(betas, foreach, capturable)
@@ -54,13 +55,15 @@ def _check_kinds(betas, foreach, capturable):
     for index, beta in enumerate(betas):
         if isinstance(beta, Tensor):
             if foreach and not capturable:
-                raise ValueError(f"betas[{index}] as a Tensor is not supported for capturable=False and foreach=True")
+                raise ValueError(f"betas[{index}] is a Tensor: with foreach=True this needs capturable=True")
             if beta.numel() != 1:
                 raise ValueError(f"Tensor betas[{index}] must be 1-element")
 
 
 class AdamW(Adam):
-    """Adam whose weight decay is apart from the gradient: p *= 1 - lr * weight_decay (Loshchilov and Hutter, 2017)."""
+    """Adam whose weight decay is apart from the gradient: p *= 1 - lr * weight_decay (Loshchilov and Hutter,
+    2017).
+    """
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, amsgrad=False, *,
                  maximize=False, foreach=None, capturable=False, differentiable=False, fused=None):

@@ -13,8 +13,8 @@ from .._C import Tensor
 from .optimizer import Optimizer
 
 __all__ = ["ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR",
-           "ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR",
-           "PolynomialLR", "ReduceLROnPlateau", "SequentialLR", "StepLR"]
+           "ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR",
+           "OneCycleLR", "PolynomialLR", "ReduceLROnPlateau", "SequentialLR", "StepLR"]
 
 
 def _check_optimizer(optimizer):
@@ -55,7 +55,8 @@ class LRScheduler:
             if last_epoch == -1:
                 group.setdefault("initial_lr", _copy(group["lr"]))
             elif "initial_lr" not in group:
-                raise KeyError(f"param 'initial_lr' is not specified in param_groups[{i}] when resuming an optimizer")
+                raise KeyError(f"param_groups[{i}] has no 'initial_lr', which last_epoch >= 0 needs "
+                               "(resuming)")
         self.base_lrs = [_copy(group["initial_lr"]) for group in optimizer.param_groups]
         self.last_epoch = last_epoch
         self._count_steps()
@@ -100,8 +101,8 @@ class LRScheduler:
     def step(self, epoch=None):
         """Sets the rates of the next epoch."""
         if self._step_count == 1 and not getattr(self.optimizer, "_opt_called", False):
-            warnings.warn("lr_scheduler.step() was called before optimizer.step(): the first value of the schedule "
-                          "is skipped", UserWarning, stacklevel=2)
+            warnings.warn("lr_scheduler.step() was called before optimizer.step(): the first value of the "
+                          "schedule is skipped", UserWarning, stacklevel=2)
         self._step_count += 1
         if epoch is None:
             self.last_epoch += 1
@@ -125,7 +126,9 @@ _LRScheduler = LRScheduler
 
 
 class _Lambdas(LRScheduler):
-    """Schedulers whose factors are the user's functions: they can't be in a state_dict, unless they are objects."""
+    """Schedulers whose factors are the user's functions: they can't be in a state_dict, unless they are
+    objects.
+    """
 
     def __init__(self, optimizer, lr_lambda, last_epoch=-1):
         _check_optimizer(optimizer)
@@ -135,7 +138,8 @@ class _Lambdas(LRScheduler):
 
     def state_dict(self):
         state = {k: v for k, v in self.__dict__.items() if k not in ("optimizer", "lr_lambdas")}
-        state["lr_lambdas"] = [None if isinstance(f, types.FunctionType) else dict(f.__dict__) for f in self.lr_lambdas]
+        state["lr_lambdas"] = [None if isinstance(f, types.FunctionType) else dict(f.__dict__)
+                               for f in self.lr_lambdas]
         return state
 
     def load_state_dict(self, state_dict):
@@ -198,12 +202,13 @@ class ConstantLR(LRScheduler):
 
     def __init__(self, optimizer, factor=1.0 / 3, total_iters=5, last_epoch=-1):
         if not 0 <= factor <= 1:
-            raise ValueError("Constant multiplicative factor expected to be between 0 and 1.")
+            raise ValueError(f"ConstantLR: factor must lie in [0, 1], got {factor}")
         self.factor, self.total_iters = factor, total_iters
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self):
-        change = {0: self.factor, self.total_iters: 1.0 / self.factor if self.factor else 1.0}.get(self.last_epoch)
+        change = {0: self.factor, self.total_iters: 1.0 / self.factor if self.factor
+                  else 1.0}.get(self.last_epoch)
         return self._rates() if change is None else [rate * change for rate in self._rates()]
 
     def _get_closed_form_lr(self):
@@ -215,9 +220,9 @@ class LinearLR(LRScheduler):
 
     def __init__(self, optimizer, start_factor=1.0 / 3, end_factor=1.0, total_iters=5, last_epoch=-1):
         if not 0 < start_factor <= 1:
-            raise ValueError("Starting multiplicative factor expected to be greater than 0 and less or equal to 1.")
+            raise ValueError(f"LinearLR: start_factor must lie in (0, 1], got {start_factor}")
         if not 0 <= end_factor <= 1:
-            raise ValueError("Ending multiplicative factor expected to be between 0 and 1.")
+            raise ValueError(f"LinearLR: end_factor must lie in [0, 1], got {end_factor}")
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
         super().__init__(optimizer, last_epoch)
 
@@ -232,7 +237,8 @@ class LinearLR(LRScheduler):
 
     def _get_closed_form_lr(self):
         passed = min(self.total_iters, self.last_epoch) / self.total_iters
-        return [base * (self.start_factor + (self.end_factor - self.start_factor) * passed) for base in self.base_lrs]
+        return [base * (self.start_factor + (self.end_factor - self.start_factor) * passed)
+                for base in self.base_lrs]
 
 
 class ExponentialLR(LRScheduler):
@@ -268,7 +274,9 @@ class PolynomialLR(LRScheduler):
 
 
 class CosineAnnealingLR(LRScheduler):
-    """Half a cosine from the initial rate down to eta_min in T_max epochs, and up again (SGDR without restarts)."""
+    """Half a cosine from the initial rate down to eta_min in T_max epochs, and up again (SGDR without
+    restarts).
+    """
 
     def __init__(self, optimizer, T_max, eta_min=0.0, last_epoch=-1):
         self.T_max, self.eta_min = T_max, eta_min
@@ -295,7 +303,8 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Half a cosine from the initial rate down to eta_min, again and again: the first takes T_0 epochs, every next
+    """Half a cosine from the initial rate down to eta_min, again and again: the first takes T_0 epochs, every
+    next
     T_mult times as many (Loshchilov and Hutter, 2016). step() takes fractions of epochs."""
 
     def __init__(self, optimizer, T_0, T_mult=1, eta_min=0.0, last_epoch=-1):
@@ -304,7 +313,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         if T_mult < 1 or not isinstance(T_mult, int):
             raise ValueError(f"Expected integer T_mult >= 1, but got {T_mult}")
         if not isinstance(eta_min, (float, int)):
-            raise ValueError(f"Expected float or int eta_min, but got {eta_min} of type {type(eta_min)}")
+            raise ValueError(f"eta_min must be a float or int, not {eta_min} of {type(eta_min)}")
         self.T_0, self.T_i, self.T_mult, self.eta_min, self.T_cur = T_0, T_0, T_mult, eta_min, last_epoch
         super().__init__(optimizer, last_epoch)
 
@@ -339,13 +348,12 @@ class SequentialLR(LRScheduler):
 
     def __init__(self, optimizer, schedulers, milestones, last_epoch=-1):
         if len(schedulers) < 1:
-            raise ValueError(f"{type(self).__name__} expects at least one scheduler to be chained, but got none")
+            raise ValueError(f"{type(self).__name__}: schedulers is empty, at least one is needed")
         for i, scheduler in enumerate(schedulers):
             _check_same_optimizer(self, scheduler, optimizer, i)
         if len(milestones) != len(schedulers) - 1:
-            raise ValueError("Sequential Schedulers expects number of schedulers provided to be one more than the "
-                             f"number of milestone points, but got number of schedulers {len(schedulers)} and the "
-                             f"number of milestones to be equal to {len(milestones)}")
+            raise ValueError(f"SequentialLR: {len(schedulers)} schedulers need {len(schedulers) - 1} "
+                             f"milestones between them, got {len(milestones)}")
         self._schedulers, self._milestones = schedulers, milestones
         self.last_epoch, self.optimizer = last_epoch + 1, optimizer
         for group in optimizer.param_groups:  # undo the first steps, which all of them made
@@ -374,7 +382,8 @@ class SequentialLR(LRScheduler):
 
 def _begin(scheduler):
     """Its first step."""
-    if isinstance(scheduler, (CosineAnnealingWarmRestarts, SequentialLR)) or not hasattr(scheduler, "_rates_at"):
+    if (isinstance(scheduler, (CosineAnnealingWarmRestarts, SequentialLR))
+            or not hasattr(scheduler, "_rates_at")):
         scheduler.step(0)
     else:
         scheduler._step_count += 1
@@ -397,13 +406,13 @@ def _load_several(self, state_dict):
 def _check_same_optimizer(self, scheduler, optimizer, i):
     name = type(self).__name__
     if not hasattr(scheduler, "optimizer"):
-        raise TypeError(f"{name} at index {i} should have `optimizer` as its attribute.")
+        raise TypeError(f"{name}: scheduler {i} has no attribute `optimizer`.")
     if isinstance(scheduler, ReduceLROnPlateau):
-        raise ValueError(f"{name} does not support `ReduceLROnPlateau` scheduler as it requires additional kwargs to "
-                         f"be specified when calling `step`, but got one at index {i} in the given schedulers sequence.")
+        raise ValueError(f"{name}: scheduler {i} is a `ReduceLROnPlateau`, whose `step` needs a metric that "
+                         "cannot be passed on.")
     if scheduler.optimizer is not optimizer:
-        raise ValueError(f"{name} expects all schedulers to belong to the same optimizer, but got scheduler "
-                         f"{type(scheduler).__name__} at index {i} of another one")
+        raise ValueError(f"{name}: all schedulers must have the same optimizer, but scheduler {i} "
+                         f"({type(scheduler).__name__}) has another one")
 
 
 class ChainedScheduler(LRScheduler):
@@ -411,7 +420,7 @@ class ChainedScheduler(LRScheduler):
 
     def __init__(self, schedulers, optimizer=None):
         if len(schedulers) < 1:
-            raise ValueError(f"{type(self).__name__} expects at least one scheduler to be chained, but got none")
+            raise ValueError(f"{type(self).__name__}: schedulers is empty, at least one is needed")
         optimizer = optimizer or schedulers[0].optimizer
         for i, scheduler in enumerate(schedulers):
             _check_same_optimizer(self, scheduler, optimizer, i)
@@ -433,8 +442,8 @@ class ChainedScheduler(LRScheduler):
 class ReduceLROnPlateau(LRScheduler):
     """Multiplies the rate with factor once a measure has not improved for patience epochs: step(measure)."""
 
-    def __init__(self, optimizer, mode="min", factor=0.1, patience=10, threshold=1e-4, threshold_mode="rel", cooldown=0,
-                 min_lr=0, eps=1e-8):
+    def __init__(self, optimizer, mode="min", factor=0.1, patience=10, threshold=1e-4,
+                 threshold_mode="rel", cooldown=0, min_lr=0, eps=1e-8):
         if factor >= 1.0:
             raise ValueError("Factor should be < 1.0.")
         _check_optimizer(optimizer)
@@ -444,7 +453,8 @@ class ReduceLROnPlateau(LRScheduler):
             raise ValueError(f"threshold mode {threshold_mode} is unknown!")
         self.optimizer, self.factor, self.patience, self.eps = optimizer, factor, patience, eps
         self.min_lrs = _for_groups(optimizer, "min_lr", min_lr)
-        self.mode, self.threshold, self.threshold_mode, self.cooldown = mode, threshold, threshold_mode, cooldown
+        self.mode, self.threshold = mode, threshold
+        self.threshold_mode, self.cooldown = threshold_mode, cooldown
         self.default_min_lr, self.last_epoch = None, 0
         self._last_lr = self._rates()
         self._reset()
@@ -491,15 +501,17 @@ class ReduceLROnPlateau(LRScheduler):
 
 
 class CyclicLR(LRScheduler):
-    """The rate rises from base_lr to max_lr in step_size_up steps and falls again in step_size_down (Smith, 2015).
+    """The rate rises from base_lr to max_lr in step_size_up steps and falls again in step_size_down (Smith,
+    2015).
 
-    mode: "triangular"; "triangular2", every cycle half as high; "exp_range", times gamma^step. scale_fn replaces the
-    mode's factor; it is given the cycle or the step (scale_mode). cycle_momentum: the momentum runs the other way.
+    mode: "triangular"; "triangular2", every cycle half as high; "exp_range", times gamma^step. scale_fn
+    replaces the mode's factor; it is given the cycle or the step (scale_mode). cycle_momentum: the momentum
+    runs the other way.
     """
 
-    def __init__(self, optimizer, base_lr, max_lr, step_size_up=2000, step_size_down=None, mode="triangular", gamma=1.0,
-                 scale_fn=None, scale_mode="cycle", cycle_momentum=True, base_momentum=0.8, max_momentum=0.9,
-                 last_epoch=-1):
+    def __init__(self, optimizer, base_lr, max_lr, step_size_up=2000, step_size_down=None,
+                 mode="triangular", gamma=1.0, scale_fn=None, scale_mode="cycle", cycle_momentum=True,
+                 base_momentum=0.8, max_momentum=0.9, last_epoch=-1):
         _check_optimizer(optimizer)
         self.optimizer = optimizer
         if last_epoch == -1:
@@ -512,7 +524,8 @@ class CyclicLR(LRScheduler):
         if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
             raise ValueError("mode is invalid and scale_fn is None")
         self.mode, self.gamma, self._scale_fn_custom = mode, gamma, scale_fn
-        self.scale_mode = scale_mode if scale_fn is not None else ("iterations" if mode == "exp_range" else "cycle")
+        self.scale_mode = (scale_mode if scale_fn is not None
+                           else ("iterations" if mode == "exp_range" else "cycle"))
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
             self.use_beta1 = _check_momentum(optimizer)
@@ -537,14 +550,16 @@ class CyclicLR(LRScheduler):
         height = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
         scale = self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
         if self.cycle_momentum:
-            for group, base, most in zip(self.optimizer.param_groups, self.base_momentums, self.max_momentums):
+            for group, base, most in zip(self.optimizer.param_groups, self.base_momentums,
+                                         self.max_momentums):
                 _set_momentum(group, most - (most - base) * height * scale, self.use_beta1)
         return [base + (most - base) * height * scale for base, most in zip(self.base_lrs, self.max_lrs)]
 
     def state_dict(self):
         state = super().state_dict()
         custom = state.pop("_scale_fn_custom")
-        state["_scale_fn_custom"] = None if custom is None or isinstance(custom, types.FunctionType) else dict(custom.__dict__)
+        state["_scale_fn_custom"] = (None if custom is None or isinstance(custom, types.FunctionType)
+                                     else dict(custom.__dict__))
         return state
 
     def load_state_dict(self, state_dict):
@@ -558,7 +573,7 @@ class CyclicLR(LRScheduler):
 def _check_momentum(optimizer):
     """Whether the momentum is betas[0]. Raises ValueError if the optimizer has neither."""
     if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
-        raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
+        raise ValueError("cycle_momentum=True needs an optimizer with momentum or betas")
     return "betas" in optimizer.defaults
 
 
@@ -570,18 +585,20 @@ def _set_momentum(group, value, use_beta1):
 
 
 class OneCycleLR(LRScheduler):
-    """The rate rises from max_lr / div_factor to max_lr in pct_start of all steps, then falls to the first rate
+    """The rate rises from max_lr / div_factor to max_lr in pct_start of all steps, then falls to the first
+    rate
     divided by final_div_factor (Smith and Topin, 2017). A step is a batch; no more than total_steps.
 
     three_phase: falls as it rose, then on to the last rate. cycle_momentum: the momentum runs the other way.
     """
 
     def __init__(self, optimizer, max_lr, total_steps=None, epochs=None, steps_per_epoch=None, pct_start=0.3,
-                 anneal_strategy="cos", cycle_momentum=True, base_momentum=0.85, max_momentum=0.95, div_factor=25.0,
-                 final_div_factor=1e4, three_phase=False, last_epoch=-1):
+                 anneal_strategy="cos", cycle_momentum=True, base_momentum=0.85, max_momentum=0.95,
+                 div_factor=25.0, final_div_factor=1e4, three_phase=False, last_epoch=-1):
         _check_optimizer(optimizer)
         self.optimizer = optimizer
-        for name, value in (("total_steps", total_steps), ("epochs", epochs), ("steps_per_epoch", steps_per_epoch)):
+        for name, value in (("total_steps", total_steps), ("epochs", epochs),
+                            ("steps_per_epoch", steps_per_epoch)):
             if value is not None and (value <= 0 or not isinstance(value, int)):
                 raise ValueError(f"Expected positive integer {name}, but got {value}")
         if total_steps is None:
@@ -589,10 +606,11 @@ class OneCycleLR(LRScheduler):
                 raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
             total_steps = epochs * steps_per_epoch
         if not isinstance(pct_start, float) or not 0 <= pct_start <= 1:
-            raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
+            raise ValueError(f"pct_start must be a float in [0, 1], got {pct_start}")
         if anneal_strategy not in ("cos", "linear"):
-            raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
-        self.total_steps, self._anneal_func_type, self.cycle_momentum = total_steps, anneal_strategy, cycle_momentum
+            raise ValueError(f"anneal_strategy can be 'cos' or 'linear', not {anneal_strategy}")
+        self.total_steps, self.cycle_momentum = total_steps, cycle_momentum
+        self._anneal_func_type = anneal_strategy
         self._schedule_phases = self._phases(pct_start, three_phase)
         rates = _for_groups(optimizer, "max_lr", max_lr)
         if last_epoch == -1:
@@ -616,10 +634,12 @@ class OneCycleLR(LRScheduler):
                     "end_momentum": end_momentum}
 
         last = self.total_steps - 1
-        rise = phase(pct_start * self.total_steps - 1, "initial_lr", "max_lr", "max_momentum", "base_momentum")
+        rise = phase(pct_start * self.total_steps - 1, "initial_lr", "max_lr", "max_momentum",
+                     "base_momentum")
         if not three_phase:
             return [rise, phase(last, "max_lr", "min_lr", "base_momentum", "max_momentum")]
-        return [rise, phase(2 * pct_start * self.total_steps - 2, "max_lr", "initial_lr", "base_momentum", "max_momentum"),
+        return [rise, phase(2 * pct_start * self.total_steps - 2, "max_lr", "initial_lr", "base_momentum",
+                            "max_momentum"),
                 phase(last, "initial_lr", "min_lr", "max_momentum", "max_momentum")]
 
     def _anneal(self, start, end, part):
@@ -630,7 +650,7 @@ class OneCycleLR(LRScheduler):
     def get_lr(self):
         step = self.last_epoch
         if step > self.total_steps:
-            raise ValueError(f"Tried to step {step} times. The specified number of total steps is {self.total_steps}")
+            raise ValueError(f"Step {step} is past the end: the number of total steps is {self.total_steps}")
         begin = 0.0
         for phase in self._schedule_phases:
             if step <= phase["end_step"] or phase is self._schedule_phases[-1]:

@@ -23,7 +23,7 @@ class Muon(RuleOptimizer):
         super()._check_params(group)
         for p in group["params"]:
             if p.dim() != 2:
-                raise ValueError(f"Muon only supports 2D parameters whereas we found a parameter with size: {p.shape}")
+                raise ValueError(f"Muon is for matrices; a parameter has shape {p.shape}")
 
     def start(self, group, p):
         if p.is_complex():

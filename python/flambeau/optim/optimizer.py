@@ -39,7 +39,9 @@ class RemovableHook:
 
 
 def register_optimizer_step_pre_hook(hook):
-    """Calls hook(optimizer, args, kwargs) before every step of every optimizer; it may return new (args, kwargs)."""
+    """Calls hook(optimizer, args, kwargs) before every step of every optimizer; it may return new (args,
+    kwargs).
+    """
     return RemovableHook(_step_pre_hooks, hook)
 
 
@@ -59,7 +61,8 @@ def _with_hooks(step):
             changed = hook(self, args, kwargs)
             if changed is not None:
                 if not (isinstance(changed, tuple) and len(changed) == 2):
-                    raise RuntimeError(f"a step pre hook must return None or (new_args, new_kwargs), got {changed}")
+                    raise RuntimeError("a step pre hook must return None or (new_args, new_kwargs), got "
+                                       f"{changed}")
                 args, kwargs = changed
         self._inside_step = True
         try:
@@ -81,11 +84,11 @@ class Optimizer:
         self.defaults = defaults
         self._make_hooks()
         if isinstance(params, Tensor):
-            raise TypeError("params argument given to the optimizer should be an iterable of Tensors or dicts, "
-                            f"but got {type(params).__name__}")
+            raise TypeError("params must be an iterable of Tensors or of dicts, not a "
+                            f"{type(params).__name__}")
         if isinstance(params, (set, frozenset)):
-            warnings.warn("optimizer parameters need to be organized in ordered collections: the order of a set "
-                          "changes between runs. Please use a list.", FutureWarning, stacklevel=3)
+            warnings.warn("a set of parameters has another order in each run: give the optimizer a list "
+                          "instead.", FutureWarning, stacklevel=3)
         self.state = defaultdict(dict)
         self.param_groups = []
         groups = list(params)
@@ -128,7 +131,7 @@ class Optimizer:
         self._take_params(param_group)
         for name, default in self.defaults.items():
             if default is required and name not in param_group:
-                raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
+                raise ValueError(f"a parameter group lacks the required optimization option {name}")
             param_group.setdefault(name, default)
         self._check_params(param_group)
         self.param_groups.append(param_group)
@@ -137,34 +140,34 @@ class Optimizer:
         """The group's "params" as a list; of (name, tensor) pairs, the names go to "param_names"."""
         params = group["params"]
         if isinstance(params, (set, frozenset)):
-            raise TypeError("optimizer parameters need to be organized in ordered collections, but the ordering of "
-                            "tensors in sets will change between runs. Please use a list instead.")
+            raise TypeError("a set of parameters has another order in each run: give the optimizer a list "
+                            "instead.")
         params = [params] if isinstance(params, Tensor) else list(params)
         named = [isinstance(p, tuple) for p in params]
         if any(named):
             if not all(named):
-                raise ValueError("all optimizer params should be with/without names. Some param names are missing")
+                raise ValueError("params are with/without names mixed: name all of them or none")
             group["param_names"] = [name for name, _ in params]
             params = [p for _, p in params]
         group["params"] = params
         if self.param_groups and ("param_names" in group) != ("param_names" in self.param_groups[0]):
             state = "with" if "param_names" in group else "without"
-            raise ValueError("all optimizer param groups should be with/without names. "
-                             f"cannot add param group {state} names to the optimizer")
+            raise ValueError(f"param groups with/without names cannot be mixed: the new one is {state} "
+                             "names, the optimizer's are not")
 
     def _check_params(self, group):
         params = group["params"]
         for p in params:
             if not isinstance(p, Tensor):
-                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(p).__name__}")
+                raise TypeError(f"params must be Tensors, but there is a {type(p).__name__}")
             if not (self.defaults.get("differentiable") or p.is_leaf or p.retains_grad):
                 raise ValueError("can't optimize a non-leaf Tensor")
         if len({id(p) for p in params}) != len(params):
-            warnings.warn("optimizer contains a parameter group with duplicate parameters; each of them is changed "
-                          "as often as it is named", stacklevel=4)
+            warnings.warn("optimizer contains a parameter group with duplicate parameters; each of them is "
+                          "changed as often as it is named", stacklevel=4)
         known = {id(p) for g in self.param_groups for p in g["params"]}
         if not known.isdisjoint(id(p) for p in params):
-            raise ValueError("some parameters appear in more than one parameter group")
+            raise ValueError("a parameter is in more than one parameter group")
 
     # State.
     def state_dict(self):
@@ -177,7 +180,8 @@ class Optimizer:
         number = {}
         for p in chain.from_iterable(group["params"] for group in self.param_groups):
             number.setdefault(id(p), len(number))
-        groups = [{**{k: v for k, v in group.items() if k != "params"}, "params": [number[id(p)] for p in group["params"]]}
+        groups = [{**{k: v for k, v in group.items() if k != "params"},
+                   "params": [number[id(p)] for p in group["params"]]}
                   for group in self.param_groups]
         state = {number[id(k)] if isinstance(k, Tensor) else k: v for k, v in self.state.items()}
         result = {"state": state, "param_groups": groups}
@@ -187,17 +191,20 @@ class Optimizer:
         return result
 
     def load_state_dict(self, state_dict):
-        """Takes over the state, cast to the parameters' dtypes ("step" keeps its own), and copies of the options."""
+        """Takes over the state, cast to the parameters' dtypes ("step" keeps its own), and copies of the
+        options.
+        """
         state_dict = dict(state_dict)
         for hook in self._load_pre_hooks.values():
             changed = hook(self, state_dict)
             state_dict = state_dict if changed is None else changed
         given, mine = deepcopy(state_dict["param_groups"]), self.param_groups
         if len(given) != len(mine):
-            raise ValueError("loaded state dict has a different number of parameter groups")
+            raise ValueError(f"the state dict has a different number of param groups: {len(given)}, not "
+                             f"{len(mine)}")
         if any(len(g["params"]) != len(m["params"]) for g, m in zip(given, mine)):
-            raise ValueError("loaded state dict contains a parameter group that doesn't match the size of "
-                             "optimizer's group")
+            raise ValueError("a param group of the state dict has another number of params: it must be the "
+                             "size of optimizer's group")
         group_of, param_of = {}, {}
         for g, m in zip(given, mine):
             for number, p in zip(g["params"], m["params"]):

@@ -1,7 +1,8 @@
 """Optimizers that are a rule: from a parameter, its gradient and its state to their new values.
 
-The rule is plain operators that change nothing. step() compiles it, once for all parameters of equal options, dtype
-and number of dimensions: a parameter's whole update is one kernel that reads and writes every element once.
+The rule is plain operators that change nothing. step() compiles it, once for all parameters of equal options,
+dtype and number of dimensions: a parameter's whole update is one kernel that reads and writes every element
+once.
 """
 from types import SimpleNamespace
 
@@ -31,7 +32,7 @@ def check_rate(lr, foreach=False, capturable=False):
     """Raises ValueError unless lr can be a learning rate: a number, or a tensor with one element."""
     if isinstance(lr, Tensor):
         if foreach and not capturable:
-            raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
+            raise ValueError("lr is a Tensor: with foreach=True this needs capturable=True")
         if lr.numel() != 1:
             raise ValueError("Tensor lr must be 1-element")
     if not 0 <= lr:
@@ -64,7 +65,8 @@ class RuleOptimizer(Optimizer):
         return {}
 
     def numbers(self, group, state):
-        """What changes from step to step and is one number for all elements: {name: float, or bool for a choice}.
+        """What changes from step to step and is one number for all elements: {name: float, or bool for a
+        choice}.
         Called after "step" was counted; may change state of one element."""
         return {}
 
@@ -72,13 +74,15 @@ class RuleOptimizer(Optimizer):
         """The new parameter, and what is new in state as a dict.
 
         g: the gradient, its sign changed if the option maximize is set. o: the group's options and numbers().
-        Options that are numbers, 0 apart, are tensors where the rule is compiled: is_set(option) is all that may be
-        asked of them.
+        Options that are numbers, 0 apart, are tensors where the rule is compiled: is_set(option) is all that
+        may be asked of them.
         """
         raise NotImplementedError
 
     def step(self, closure=None):
-        """Changes every parameter that has a gradient. closure() computes and returns the loss, with gradients."""
+        """Changes every parameter that has a gradient. closure() computes and returns the loss, with
+        gradients.
+        """
         loss = None
         if closure is not None:
             with enable_grad():
@@ -101,8 +105,8 @@ class RuleOptimizer(Optimizer):
         numbers = self.numbers(group, state)
         if g.is_sparse:
             return self.sparse_rule(group, p, g.coalesce(), state, numbers)
-        arrays = {k: v for k, v in state.items() if isinstance(v, Tensor) and (v.dim() > 0 or p.dim() == 0) and
-                  k not in self.counters}
+        arrays = {k: v for k, v in state.items()
+                  if isinstance(v, Tensor) and (v.dim() > 0 or p.dim() == 0) and k not in self.counters}
         complex_p = p.is_complex()
         if complex_p:  # as a real one with one more dimension
             p, g = _C.view_as_real(p), _C.view_as_real(g)
@@ -128,21 +132,25 @@ class RuleOptimizer(Optimizer):
     counters = ("step",)  #: state that counts, one element for each parameter
 
     def _direct(self, group, p, g, arrays, numbers):
-        return self.rule(p, -g if group.get("maximize") else g, arrays, SimpleNamespace(**{**group, **numbers}))
+        return self.rule(p, -g if group.get("maximize") else g, arrays,
+                         SimpleNamespace(**{**group, **numbers}))
 
     @staticmethod
     def kept(state, name, value, o):
-        """value; in a differentiable step the state itself, changed: what reads it must be differentiated before the
+        """value; in a differentiable step the state itself, changed: what reads it must be differentiated
+        before the
         next step, as in PyTorch."""
         if not o.differentiable:
             return value
         return state[name].copy_(value)
 
     def _kernel(self, options, numbers, arrays):
-        key = (options.key, tuple((k, v if isinstance(v, bool) else None) for k, v in numbers.items()), tuple(arrays))
+        key = (options.key, tuple((k, v if isinstance(v, bool) else None) for k, v in numbers.items()),
+               tuple(arrays))
         kernel = self._kernels.get(key)
         if kernel is None:
-            kernel = self._kernels[key] = _Kernel(self.rule, options, numbers, tuple(arrays), type(self).__name__)
+            kernel = self._kernels[key] = _Kernel(self.rule, options, numbers, tuple(arrays),
+                                                  type(self).__name__)
         return kernel
 
     def __setstate__(self, state):
@@ -151,7 +159,8 @@ class RuleOptimizer(Optimizer):
 
 
 class _Options:
-    """A group's options for this step, divided into what a kernel is made for and numbers that it is given."""
+    """A group's options for this step, divided into what a kernel is made for and numbers that it is given.
+    """
 
     def __init__(self, group, vary):
         self.fixed, self.varying, self._numbers, self._values = {}, {}, None, None
@@ -165,7 +174,8 @@ class _Options:
                 if vary and value and all(isinstance(v, float) for v in value):
                     self.varying[name] = value
                     continue
-            if name == "lr" or (vary and value and isinstance(value, (int, float)) and not isinstance(value, bool)):
+            if (name == "lr"
+                    or (vary and value and isinstance(value, (int, float)) and not isinstance(value, bool))):
                 self.varying[name] = value
             else:
                 self.fixed[name] = value
@@ -191,7 +201,8 @@ class _Kernel:
 
         def update(p, g, values, *arrays):
             each = iter(values.unbind())
-            given = {k: tuple(next(each) for _ in v) if isinstance(v, tuple) else next(each) for k, v in varying.items()}
+            given = {k: tuple(next(each) for _ in v) if isinstance(v, tuple) else next(each)
+                     for k, v in varying.items()}
             state = dict(zip(state_names, arrays))
             new, changed = rule(p, -g if maximize else g, state, SimpleNamespace(**{**fixed, **given}))
             p.copy_(new)

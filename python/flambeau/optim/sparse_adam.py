@@ -31,7 +31,7 @@ class SparseAdam(Optimizer):
                 if p.grad is None:
                     continue
                 if not getattr(p.grad, "is_sparse", False):
-                    raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")
+                    raise RuntimeError("SparseAdam takes sparse gradients only; for dense gradients use Adam")
                 self._update(group, p, p.grad.coalesce())
         return loss
 

@@ -34,7 +34,7 @@ def get_ema_avg_fn(decay=0.999):
 
 def _check_decay(decay):
     if not 0 <= decay <= 1:
-        raise ValueError(f"Invalid decay value {decay} provided. Please provide a value in [0,1] range.")
+        raise ValueError(f"decay must lie in [0, 1], got {decay}")
 
 
 def _for_lists(average):
@@ -59,8 +59,8 @@ def get_ema_multi_avg_fn(decay=0.999):
 class AveragedModel(nn.Module):
     """A copy of a model whose parameters are an average: update_parameters(model) adds the model's to it.
 
-    avg_fn(averaged, current, num_averaged) returns a new average; multi_avg_fn changes lists of them in place.
-    use_buffers: averages buffers too; otherwise they are copied.
+    avg_fn(averaged, current, num_averaged) returns a new average; multi_avg_fn changes lists of them in
+    place. use_buffers: averages buffers too; otherwise they are copied.
     """
 
     def __init__(self, model, device=None, avg_fn=None, multi_avg_fn=None, use_buffers=False):
@@ -77,7 +77,8 @@ class AveragedModel(nn.Module):
         return self.module(*args, **kwargs)
 
     def _averaged(self, model):
-        return itertools.chain(model.parameters(), model.buffers()) if self.use_buffers else model.parameters()
+        return (itertools.chain(model.parameters(), model.buffers()) if self.use_buffers
+                else model.parameters())
 
     @no_grad()
     def update_parameters(self, model):
@@ -101,7 +102,9 @@ class AveragedModel(nn.Module):
 
 @no_grad()
 def update_bn(loader, model, device=None):
-    """Computes the running statistics of a model's batch norms anew, as plain means over the loader's batches."""
+    """Computes the running statistics of a model's batch norms anew, as plain means over the loader's
+    batches.
+    """
     norms = {m: m.momentum for m in model.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)}
     if not norms:
         return
@@ -124,9 +127,9 @@ class SWALR(LRScheduler):
 
     def __init__(self, optimizer, swa_lr, anneal_epochs=10, anneal_strategy="cos", last_epoch=-1):
         if anneal_strategy not in ("cos", "linear"):
-            raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
+            raise ValueError(f"anneal_strategy can be 'cos' or 'linear', not {anneal_strategy}")
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
-            raise ValueError(f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}")
+            raise ValueError(f"anneal_epochs must be an int of 0 or more, got {anneal_epochs}")
         for group, rate in zip(optimizer.param_groups, _for_groups(optimizer, "swa_lr", swa_lr)):
             group["swa_lr"] = rate
         self._anneal_strategy, self.anneal_epochs = anneal_strategy, anneal_epochs

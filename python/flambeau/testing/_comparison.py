@@ -7,8 +7,9 @@ import flambeau
 from flambeau import Tensor
 
 # dtype: relative, absolute tolerance. Everything else is compared exactly.
-_TOLERANCES = {"float16": (1e-3, 1e-5), "bfloat16": (1.6e-2, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7),
-               "complex32": (1e-3, 1e-5), "complex64": (1.3e-6, 1e-5), "complex128": (1e-7, 1e-7)}
+_TOLERANCES = {"float16": (1e-3, 1e-5), "bfloat16": (1.6e-2, 1e-5), "float32": (1.3e-6, 1e-5),
+               "float64": (1e-7, 1e-7), "complex32": (1e-3, 1e-5), "complex64": (1.3e-6, 1e-5),
+               "complex128": (1e-7, 1e-7)}
 
 
 def default_tolerances(*inputs):
@@ -17,16 +18,18 @@ def default_tolerances(*inputs):
     return max(r for r, _ in pairs), max(a for _, a in pairs)
 
 
-def assert_close(actual, expected, *, allow_subclasses=True, rtol=None, atol=None, equal_nan=False, check_device=True,
-                 check_dtype=True, check_layout=True, check_stride=False, msg=None):
-    """Raises AssertionError unless |actual - expected| <= atol + rtol * |expected| everywhere, and shapes, dtypes and
-    devices are equal. Tensors, arrays, numbers, and lists and dicts of them. msg: the message, or a function of it."""
+def assert_close(actual, expected, *, allow_subclasses=True, rtol=None, atol=None, equal_nan=False,
+                 check_device=True, check_dtype=True, check_layout=True, check_stride=False, msg=None):
+    """Raises AssertionError unless |actual - expected| <= atol + rtol * |expected| everywhere, and shapes,
+    dtypes and
+    devices are equal. Tensors, arrays, numbers, and lists and dicts of them. msg: the message, or a function
+    of it."""
     __tracebackhide__ = True
     if (rtol is None) != (atol is None):
         raise ValueError(f"Both 'rtol' and 'atol' must be either specified or unspecified, but got no "
                          f"{'rtol' if rtol is None else 'atol'}")
-    options = dict(rtol=rtol, atol=atol, equal_nan=equal_nan, device=check_device, dtype=check_dtype, stride=check_stride,
-                   subclasses=allow_subclasses)
+    options = dict(rtol=rtol, atol=atol, equal_nan=equal_nan, device=check_device, dtype=check_dtype,
+                   stride=check_stride, subclasses=allow_subclasses)
     problem = _difference(actual, expected, "", options)
     if problem:
         raise AssertionError(msg(problem) if callable(msg) else msg or problem)
@@ -46,8 +49,8 @@ def _difference(actual, expected, where, o):
         if not isinstance(actual, collections.abc.Mapping) or actual.keys() != expected.keys():
             missing = sorted(expected.keys() - getattr(actual, "keys", set)(), key=repr)
             more = sorted(getattr(actual, "keys", set)() - expected.keys(), key=repr)
-            return f"The keys of the mappings do not match:\nMissing keys in the actual mapping: {missing}\n" \
-                   f"Additional keys in the actual mapping: {more}{at}"
+            return (f"The mappings have different keys.\nOnly in expected: {missing}\n"
+                    f"Only in actual: {more}{at}")
         return _first([(f"{where}[{k!r}]", actual[k], expected[k]) for k in expected], o)
     if expected is None or actual is None:
         return None if actual is expected else f"None mismatch: {actual!r} is not {expected!r}{at}"
@@ -69,13 +72,15 @@ def _tensor(x):
     if isinstance(x, Tensor):
         return x
     numpy = sys.modules.get("numpy")
-    if isinstance(x, (bool, int, float, complex)) or numpy is not None and isinstance(x, (numpy.ndarray, numpy.generic)):
+    if (isinstance(x, (bool, int, float, complex)) or numpy is not None
+            and isinstance(x, (numpy.ndarray, numpy.generic))):
         return flambeau.as_tensor(x)
-    raise TypeError(f"No comparison pair was able to handle inputs of type {type(x)}")
+    raise TypeError(f"No comparison is known for values of type {type(x)}")
 
 
 def _kind(x):
-    return flambeau.float64 if isinstance(x, float) else flambeau.complex128 if isinstance(x, complex) else flambeau.int64
+    return (flambeau.float64 if isinstance(x, float) else flambeau.complex128 if isinstance(x, complex)
+            else flambeau.int64)
 
 
 def _numbers(a, e, o):
@@ -91,18 +96,19 @@ def _numbers(a, e, o):
     if not rtol and not atol:
         return f"Scalars are not equal!\n\nExpected {e} but got {a}.\nAbsolute difference: {off}\n" \
                f"Relative difference: {relative}"
-    return f"Scalars are not close!\n\nExpected {e} but got {a}.\nAbsolute difference: {off} (up to {atol} allowed)\n" \
-           f"Relative difference: {relative} (up to {rtol} allowed)"
+    return (f"Scalars are not close!\n\nExpected {e} but got {a}.\n"
+            f"Absolute difference: {off} (up to {atol} allowed)\n"
+            f"Relative difference: {relative} (up to {rtol} allowed)")
 
 
 def _tensors(a, e, o):
     if tuple(a.shape) != tuple(e.shape):
-        return f"The values for attribute 'shape' do not match: {tuple(a.shape)} != {tuple(e.shape)}."
+        return f"The shapes differ: {tuple(a.shape)} != {tuple(e.shape)}."
     for name in [n for n in ("device", "dtype") if o[n]]:
         if getattr(a, name) != getattr(e, name):
-            return f"The values for attribute '{name}' do not match: {getattr(a, name)} != {getattr(e, name)}."
+            return f"The {name}s differ: {getattr(a, name)} != {getattr(e, name)}."
     if o["stride"] and a.stride() != e.stride():
-        return f"The values for attribute 'stride()' do not match: {a.stride()} != {e.stride()}."
+        return f"The strides differ: {a.stride()} != {e.stride()}."
     if a.device.type == "meta":
         return None
     rtol, atol = default_tolerances(a, e) if o["rtol"] is None else (o["rtol"], o["atol"])
@@ -150,5 +156,5 @@ def _report(a, e, close, rtol, atol, exact):
 
 def assert_allclose(actual, expected, rtol=None, atol=None, equal_nan=True, msg=""):
     """An older form of assert_close."""
-    assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_device=True, check_dtype=False,
-                 check_stride=False, msg=msg or None)
+    assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_device=True,
+                 check_dtype=False, check_stride=False, msg=msg or None)

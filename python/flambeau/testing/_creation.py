@@ -8,9 +8,11 @@ _FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 def make_tensor(*shape, dtype, device="cpu", low=None, high=None, requires_grad=False, noncontiguous=False,
                 exclude_zero=False, memory_format=None):
-    """A tensor of random elements in [low, high): by default [-9, 9) for numbers, [0, 10) for uint8, both for bool.
+    """A tensor of random elements in [low, high): by default [-9, 9) for numbers, [0, 10) for uint8, both for
+    bool.
 
-    noncontiguous: in memory, there is a gap after every element. exclude_zero: 0 is replaced by the smallest number.
+    noncontiguous: in memory, there is a gap after every element. exclude_zero: 0 is replaced by the smallest
+    number.
     """
     shape = tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else shape
     if noncontiguous and memory_format is not None:
@@ -36,7 +38,8 @@ def _random(sizes, dtype, device, low, high):
     if dtype.is_floating_point or dtype.is_complex:
         limit = flambeau.finfo(dtype)
         low, high = _bounds(-9.0, 9.0, low, high, limit.min, limit.max)
-        real = flambeau.float64 if dtype is flambeau.complex128 else flambeau.float32 if dtype.is_complex else dtype
+        real = (flambeau.float64 if dtype is flambeau.complex128 else flambeau.float32 if dtype.is_complex
+                else dtype)
         work = real if str(real).split(".")[-1] in _FLOATS else flambeau.float32
 
         def part():
@@ -53,7 +56,7 @@ def _bounds(default_low, default_high, low, high, least, most):
     low = default_low if low is None else low
     high = default_high if high is None else high
     if any(isinstance(v, float) and math.isnan(v) for v in (low, high)):
-        raise ValueError(f"`low` and `high` cannot be NaN, but got low={low} and high={high}")
+        raise ValueError(f"`low` and `high` must be numbers other than NaN: low={low}, high={high}")
     if low > high:
         raise ValueError(f"`low` must be less than or equal to `high`, but got low={low} and high={high}")
     return max(low, least), min(high, most)

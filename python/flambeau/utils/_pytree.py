@@ -1,7 +1,7 @@
 """Nested containers as trees: their leaves as a list, and a description that puts leaves back.
 
-Nodes are dicts, lists, tuples, named tuples, OrderedDict, defaultdict, deque and registered classes; None and all
-else are leaves.
+Nodes are dicts, lists, tuples, named tuples, OrderedDict, defaultdict, deque and registered classes; None and
+all else are leaves.
 """
 import dataclasses
 import types
@@ -11,10 +11,10 @@ from typing import Any, Callable, NamedTuple
 from .. import _C
 
 __all__ = ["KeyEntry", "KeyPath", "LeafSpec", "PyTree", "TreeSpec", "keystr", "key_get", "register_constant",
-           "register_dataclass", "register_pytree_node", "tree_all", "tree_all_only", "tree_any", "tree_any_only",
-           "tree_flatten", "tree_flatten_with_path", "tree_is_leaf", "tree_iter", "tree_leaves", "tree_leaves_with_path",
-           "tree_map", "tree_map_", "tree_map_only", "tree_map_only_", "tree_map_with_path", "tree_structure",
-           "tree_unflatten"]
+           "register_dataclass", "register_pytree_node", "tree_all", "tree_all_only", "tree_any",
+           "tree_any_only", "tree_flatten", "tree_flatten_with_path", "tree_is_leaf", "tree_iter",
+           "tree_leaves", "tree_leaves_with_path", "tree_map", "tree_map_", "tree_map_only", "tree_map_only_",
+           "tree_map_with_path", "tree_structure", "tree_unflatten"]
 
 PyTree, Context, KeyPath = Any, Any, tuple
 
@@ -81,9 +81,10 @@ CONSTANT_NODES = set()
 SUPPORTED_SERIALIZED_TYPES = {}
 
 
-def register_pytree_node(cls, flatten_fn, unflatten_fn, *, serialized_type_name=None, to_dumpable_context=None,
-                         from_dumpable_context=None, flatten_with_keys_fn=None):
-    """Objects of a class are nodes from now on. flatten_fn(node): (children, context); unflatten_fn(children, context):
+def register_pytree_node(cls, flatten_fn, unflatten_fn, *, serialized_type_name=None,
+                         to_dumpable_context=None, from_dumpable_context=None, flatten_with_keys_fn=None):
+    """Objects of a class are nodes from now on. flatten_fn(node): (children, context); unflatten_fn(children,
+    context):
     the node. The other arguments are for programs that write trees to files."""
     if cls in SUPPORTED_NODES:
         raise ValueError(f"{cls} is already registered as pytree node.")
@@ -157,14 +158,16 @@ def _dict_unflatten(children, context):
     return dict(zip(context, children))
 
 
-register_pytree_node(tuple, _list_flatten, lambda c, _: tuple(c), flatten_with_keys_fn=_list_flatten_with_keys)
+register_pytree_node(tuple, _list_flatten, lambda c, _: tuple(c),
+                     flatten_with_keys_fn=_list_flatten_with_keys)
 register_pytree_node(list, _list_flatten, _list_unflatten, flatten_with_keys_fn=_list_flatten_with_keys)
 register_pytree_node(dict, _dict_flatten, _dict_unflatten, flatten_with_keys_fn=_dict_flatten_with_keys)
 register_pytree_node(OrderedDict, _dict_flatten, lambda c, keys: OrderedDict(zip(keys, c)),
                      flatten_with_keys_fn=_dict_flatten_with_keys)
 register_pytree_node(defaultdict, lambda x: (list(x.values()), (x.default_factory, list(x))),
                      lambda c, context: defaultdict(context[0], zip(context[1], c)),
-                     flatten_with_keys_fn=lambda x: (_dict_flatten_with_keys(x)[0], (x.default_factory, list(x))))
+                     flatten_with_keys_fn=lambda x: (_dict_flatten_with_keys(x)[0],
+                                                     (x.default_factory, list(x))))
 register_pytree_node(deque, lambda x: (list(x), x.maxlen), lambda c, length: deque(c, maxlen=length),
                      flatten_with_keys_fn=lambda x: (_list_flatten_with_keys(x)[0], x.maxlen))
 _named = NodeDef(tuple, lambda x: (list(x), type(x)), lambda c, cls: cls(*c),
@@ -246,7 +249,8 @@ class TreeSpec:
             raise ValueError(f"Type mismatch; expected {self.type!r}, but got {type(tree)!r}.")
         children, context = node.flatten_fn(tree)
         if len(children) != len(self.children_specs):
-            raise ValueError(f"Node arity mismatch; expected {len(self.children_specs)}, but got {len(children)}.")
+            raise ValueError(f"Node arity mismatch; expected {len(self.children_specs)}, but got "
+                             f"{len(children)}.")
         if self.type in (dict, OrderedDict):
             if set(context) != set(self.context):
                 raise ValueError(f"Node keys mismatch; expected {self.context}, but got {context}.")
@@ -305,12 +309,12 @@ def tree_flatten(tree, is_leaf=None):
 def tree_unflatten(leaves, treespec):
     """The tree of these leaves."""
     if not isinstance(treespec, TreeSpec):
-        raise TypeError(f"tree_unflatten(leaves, treespec): Expected `treespec` to be instance of TreeSpec but got item "
-                        f"of type {type(treespec)}.")
+        raise TypeError("tree_unflatten(leaves, treespec): Expected `treespec` to be instance of TreeSpec "
+                        f"but got item of type {type(treespec)}.")
     leaves = list(leaves)
     if len(leaves) != treespec.num_leaves:
-        raise ValueError(f"tree_unflatten(leaves, treespec): `leaves` has length {len(leaves)} but the spec refers to a "
-                         f"pytree that holds {treespec.num_leaves} items ({treespec}).")
+        raise ValueError(f"tree_unflatten: `leaves` has length {len(leaves)}, but the treespec has "
+                         f"{treespec.num_leaves} leaves ({treespec}).")
     given = iter(leaves)
 
     def build(spec):

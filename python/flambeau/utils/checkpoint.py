@@ -9,9 +9,9 @@ from ..autograd import backward as run_backward
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..autograd.graph import saved_tensors_hooks
 
-__all__ = ["CheckpointFunction", "CheckpointError", "checkpoint", "checkpoint_sequential", "check_backward_validity",
-           "detach_variable", "get_device_states", "noop_context_fn", "set_checkpoint_debug_enabled",
-           "set_checkpoint_early_stop", "set_device_states"]
+__all__ = ["CheckpointFunction", "CheckpointError", "checkpoint", "checkpoint_sequential",
+           "check_backward_validity", "detach_variable", "get_device_states", "noop_context_fn",
+           "set_checkpoint_debug_enabled", "set_checkpoint_early_stop", "set_device_states"]
 
 
 class CheckpointError(RuntimeError):
@@ -63,18 +63,18 @@ class _State:
             yield
 
 
-def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, determinism_check="default", debug=False,
-               early_stop=True, preserve_rng_state=True, **kwargs):
+def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, determinism_check="default",
+               debug=False, early_stop=True, preserve_rng_state=True, **kwargs):
     """function(*args, **kwargs), which runs a second time in backward.
 
-    use_reentrant=False (recommended) keeps nothing that the first run saved; the second run stops when all of it is
-    there again. use_reentrant=True runs backward within backward: it takes no keyword arguments, and one of the
-    arguments must require grad. context_fn() gives scopes for the two runs. determinism_check="none": the second run
-    may save tensors of other sizes and dtypes.
+    use_reentrant=False (recommended) keeps nothing that the first run saved; the second run stops when all of
+    it is there again. use_reentrant=True runs backward within backward: it takes no keyword arguments, and
+    one of the arguments must require grad. context_fn() gives scopes for the two runs.
+    determinism_check="none": the second run may save tensors of other sizes and dtypes.
     """
     if use_reentrant is None:
-        warnings.warn("torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly; "
-                      "use_reentrant=False is recommended", stacklevel=2)
+        warnings.warn("checkpoint(): say use_reentrant=False (recommended) or True; without it, it is True",
+                      stacklevel=2)
         use_reentrant = True
     if use_reentrant:
         if kwargs:
@@ -83,8 +83,8 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
             raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
         return CheckpointFunction.apply(function, preserve_rng_state, *args)
     first_scope, second_scope = context_fn()
-    again = _Again(function, args, kwargs, second_scope, _State(preserve_rng_state), determinism_check != "none",
-                   early_stop and _early_stop)
+    again = _Again(function, args, kwargs, second_scope, _State(preserve_rng_state),
+                   determinism_check != "none", early_stop and _early_stop)
     if not _C.is_grad_enabled():
         return function(*args, **kwargs)
     with saved_tensors_hooks(again.pack, again.unpack), first_scope:
@@ -134,29 +134,31 @@ class _Again:
 
     def _compare(self, saved):
         if len(saved) != len(self._described):
-            raise CheckpointError("torch.utils.checkpoint: A different number of tensors was saved during the original "
-                                  f"forward and recomputation.\nNumber of tensors saved during forward: "
-                                  f"{len(self._described)}\nNumber of tensors saved during recomputation: {len(saved)}.")
+            raise CheckpointError("checkpoint(): the recomputation saved a different number of tensors: "
+                                  f"{len(saved)}, and the first forward {len(self._described)}. Does the "
+                                  "function depend on a state?")
         if not self._checks:
             return
         for number, (tensor, first) in enumerate(zip(saved, self._described)):
             second = tuple(tensor.shape), tensor.dtype, tensor.device
             if first != second:
-                raise CheckpointError("torch.utils.checkpoint: Recomputed values for the following tensors have different "
-                                      f"metadata than during the forward pass.\ntensor at position {number}:\nsaved "
-                                      f"metadata: {first}\nrecomputed metadata: {second}")
+                raise CheckpointError("checkpoint(): the recomputation saved a different tensor at position "
+                                      f"{number} (shape, dtype or device).\nfirst: {first}\nrecomputed: "
+                                      f"{second}")
 
 
 def check_backward_validity(inputs):
     if not any(x.requires_grad for x in inputs if isinstance(x, _C.Tensor)):
-        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
+        warnings.warn("checkpoint(): no input has requires_grad=True, so the gradients are "
+                      "None", stacklevel=2)
 
 
 def detach_variable(inputs):
     """The same arguments, tensors cut from their graph."""
     if not isinstance(inputs, tuple):
-        raise RuntimeError(f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}")
-    return tuple(x.detach().requires_grad_(x.requires_grad) if isinstance(x, _C.Tensor) else x for x in inputs)
+        raise RuntimeError(f"detach_variable() takes a tuple of tensors, not {type(inputs).__name__}")
+    return tuple(x.detach().requires_grad_(x.requires_grad) if isinstance(x, _C.Tensor) else x
+                 for x in inputs)
 
 
 def get_device_states(*args):
@@ -192,7 +194,8 @@ class CheckpointFunction(Function):
         outputs = (outputs,) if isinstance(outputs, _C.Tensor) else outputs
         pairs = [(o, g) for o, g in zip(outputs, grads) if isinstance(o, _C.Tensor) and o.requires_grad]
         if not pairs:
-            raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
+            raise RuntimeError("checkpoint(): no output has requires_grad=True, so the checkpoint is of no "
+                               "use")
         run_backward([o for o, _ in pairs], [g for _, g in pairs])
         return (None, None, *(x.grad if isinstance(x, _C.Tensor) else None for x in inputs))
 
@@ -200,8 +203,8 @@ class CheckpointFunction(Function):
 def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwargs):
     """A Sequential (or list of functions) in segments; each but the last is a checkpoint."""
     if use_reentrant is None:
-        warnings.warn("torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed "
-                      "explicitly", stacklevel=2)
+        warnings.warn("checkpoint_sequential(): say use_reentrant=False or True; without it, it is "
+                      "True", stacklevel=2)
         use_reentrant = True
     preserve = kwargs.pop("preserve_rng_state", True)
     if kwargs:
@@ -224,4 +227,5 @@ def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwar
 
 
 def create_selective_checkpoint_contexts(policy_fn_or_list, allow_cache_entry_mutation=False):
-    raise NotImplementedError("selective checkpoints are not supported: every operator of a checkpoint runs again")
+    raise NotImplementedError("selective checkpoints are not supported: every operator of a checkpoint runs "
+                              "again")

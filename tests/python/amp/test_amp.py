@@ -113,7 +113,7 @@ def test_scaler_in_the_wrong_order():
     with pytest.raises(AssertionError, match="No inf checks"):
         scaler.update()
     scaler.unscale_(optimizer)
-    with pytest.raises(RuntimeError, match="already been called"):
+    with pytest.raises(RuntimeError, match="already called"):
         scaler.unscale_(optimizer)
     scaler.step(optimizer)
     with pytest.raises(RuntimeError, match="already been called"):

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import flambeau as fl
-from flambeau.utils.data import (BatchSampler, DataLoader, Dataset, IterableDataset, SequentialSampler, TensorDataset,
-                                 get_worker_info)
+from flambeau.utils.data import (BatchSampler, DataLoader, Dataset, IterableDataset, SequentialSampler,
+                                 TensorDataset, get_worker_info)
 
 
 class Numbers(Dataset):
@@ -51,8 +51,10 @@ def test_order_and_batches(workers):
     assert batches(DataLoader(Numbers(7), 3, drop_last=True, num_workers=workers)) == [[0, 1, 2], [3, 4, 5]]
     assert list(DataLoader(Numbers(3), batch_size=None, num_workers=workers)) == [0, 1, 2]
     sampler = BatchSampler(SequentialSampler(range(5)), 2, False)
-    assert batches(DataLoader(Numbers(5), batch_sampler=sampler, num_workers=workers)) == [[0, 1], [2, 3], [4]]
-    assert sorted(sum(batches(DataLoader(Numbers(9), 2, shuffle=True, num_workers=workers)), [])) == list(range(9))
+    assert batches(DataLoader(Numbers(5), batch_sampler=sampler, num_workers=workers)) == [[0, 1],
+                                                                                           [2, 3], [4]]
+    assert (sorted(sum(batches(DataLoader(Numbers(9), 2, shuffle=True, num_workers=workers)), []))
+            == list(range(9)))
     assert batches(DataLoader(Numbers(0), 3, num_workers=workers)) == []
 
 
@@ -68,8 +70,9 @@ def test_iterable(workers):
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_tensors_arrive_as_they_are(workers):
-    values = {"big": fl.randn(100, 50), "bf16": fl.randn(3, 5000).bfloat16(), "none": fl.empty(0, 3), "bool": fl.tensor([True, False]),
-              "array": np.arange(6000.0), "text": "abc", "complex": fl.tensor([1 + 2j, 3j]), "transposed": fl.randn(40, 90).T}
+    values = {"big": fl.randn(100, 50), "bf16": fl.randn(3, 5000).bfloat16(), "none": fl.empty(0, 3),
+              "bool": fl.tensor([True, False]), "array": np.arange(6000.0), "text": "abc",
+              "complex": fl.tensor([1 + 2j, 3j]), "transposed": fl.randn(40, 90).T}
     loader = DataLoader([values, values], batch_size=None, collate_fn=lambda x: x, num_workers=workers)
     for got in loader:
         assert got["text"] == "abc" and got["bf16"].dtype is fl.bfloat16 and got["none"].shape == (0, 3)
@@ -104,10 +107,12 @@ def test_workers_have_seeds_of_their_own():
     class Seeds(Numbers):
         def __getitem__(self, i):
             info = get_worker_info()
-            return info.id, info.num_workers, info.seed, fl.initial_seed(), random.random(), fl.rand(()).item()
+            return (info.id, info.num_workers, info.seed, fl.initial_seed(), random.random(),
+                    fl.rand(()).item())
 
     def seeds():
-        loader = DataLoader(Seeds(4), 1, num_workers=2, collate_fn=lambda b: b[0], generator=fl.Generator().manual_seed(1))
+        loader = DataLoader(Seeds(4), 1, num_workers=2, collate_fn=lambda b: b[0],
+                            generator=fl.Generator().manual_seed(1))
         return list(loader)
 
     got = seeds()
@@ -173,7 +178,8 @@ def test_an_error_of_init_and_one_that_cannot_be_made():
     with pytest.raises(RuntimeError, match="Caught Odd in DataLoader worker process 0"):
         next(iter(DataLoader(Numbers(3, odd), num_workers=1)))
     with pytest.raises(ValueError, match="no start"):
-        next(iter(DataLoader(Numbers(3), num_workers=1, worker_init_fn=lambda id: (_ for _ in ()).throw(ValueError("no start")))))
+        next(iter(DataLoader(Numbers(3), num_workers=1,
+                             worker_init_fn=lambda id: (_ for _ in ()).throw(ValueError("no start")))))
     with pytest.raises(Exception, match="(?s)in DataLoader worker process 0.*pickle"):
         next(iter(DataLoader([lambda: 0], num_workers=1, collate_fn=lambda b: b)))
 
@@ -184,7 +190,8 @@ def test_a_killed_worker_is_reported():
             os.kill(os.getpid(), signal.SIGKILL)
 
     start = time.time()
-    with pytest.raises(RuntimeError, match=r"DataLoader worker \(pid\(s\) \d+\) exited unexpectedly: killed by signal 9"):
+    with pytest.raises(RuntimeError,
+                       match=r"DataLoader worker \(pid\(s\) \d+\) exited unexpectedly: killed by signal 9"):
         list(DataLoader(Numbers(6, die), 1, num_workers=2))
     assert time.time() - start < 20
 
@@ -217,7 +224,8 @@ def test_workers_end_with_their_program(how):
         print(*[p.pid for p in it._workers.processes], flush=True)
         for _ in it: pass
     """)
-    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
     pids = [int(p) for p in process.stdout.readline().split()]
     assert len(pids) == 2
     process.send_signal(signal.SIGINT if how == "interrupt" else signal.SIGKILL)
@@ -225,13 +233,16 @@ def test_workers_end_with_their_program(how):
     if how == "interrupt":
         assert "KeyboardInterrupt" in errors
     deadline = time.time() + 15
-    while time.time() < deadline and any(os.path.exists(f"/proc/{p}/cmdline") and open(f"/proc/{p}/cmdline").read() for p in pids):
+    while (time.time() < deadline
+            and any(os.path.exists(f"/proc/{p}/cmdline") and open(f"/proc/{p}/cmdline").read()
+                    for p in pids)):
         time.sleep(0.1)
     assert not any(os.path.exists(f"/proc/{p}/cmdline") and open(f"/proc/{p}/cmdline").read() for p in pids)
 
 
 def test_out_of_order():
-    loader = DataLoader(Numbers(8, lambda i: time.sleep(0.3) if i == 0 else None), 1, num_workers=2, in_order=False)
+    loader = DataLoader(Numbers(8, lambda i: time.sleep(0.3) if i == 0 else None), 1, num_workers=2,
+                        in_order=False)
     got = [b.item() for b in loader]
     assert sorted(got) == list(range(8)) and got[0] != 0
 
@@ -246,10 +257,14 @@ def test_length_of_a_stream_is_checked():
 
 @pytest.mark.parametrize("options, error, message", [
     (dict(num_workers=-1), ValueError, "num_workers"), (dict(timeout=-1), ValueError, "timeout"),
-    (dict(prefetch_factor=2), ValueError, "prefetch_factor"), (dict(persistent_workers=True), ValueError, "persistent_workers"),
-    (dict(shuffle=True, sampler=[0]), ValueError, "mutually exclusive"), (dict(batch_sampler=[[0]], batch_size=2), ValueError, "batch_sampler"),
-    (dict(batch_size=None, drop_last=True), ValueError, "drop_last"), (dict(batch_size=0), ValueError, "batch_size"),
-    (dict(multiprocessing_context="fork"), ValueError, "num_workers"), (dict(num_workers=1, multiprocessing_context="x"), ValueError, "start method"),
+    (dict(prefetch_factor=2), ValueError, "prefetch_factor"),
+    (dict(persistent_workers=True), ValueError, "persistent_workers"),
+    (dict(shuffle=True, sampler=[0]), ValueError, "mutually exclusive"),
+    (dict(batch_sampler=[[0]], batch_size=2), ValueError, "batch_sampler"),
+    (dict(batch_size=None, drop_last=True), ValueError, "drop_last"),
+    (dict(batch_size=0), ValueError, "batch_size"),
+    (dict(multiprocessing_context="fork"), ValueError, "num_workers"),
+    (dict(num_workers=1, multiprocessing_context="x"), ValueError, "start method"),
 ])
 def test_refuses(options, error, message):
     with pytest.raises(error, match=message):
@@ -266,4 +281,5 @@ def test_attributes_are_fixed():
 
 @pytest.mark.skipif(not hasattr(fl.Tensor, "untyped_storage"), reason="tensors can not be pickled yet")
 def test_spawned_workers():
-    assert batches(DataLoader(fl.arange(6), 2, num_workers=1, multiprocessing_context="spawn")) == [[0, 1], [2, 3], [4, 5]]
+    assert (batches(DataLoader(fl.arange(6), 2, num_workers=1, multiprocessing_context="spawn"))
+            == [[0, 1], [2, 3], [4, 5]])

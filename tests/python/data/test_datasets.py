@@ -19,7 +19,8 @@ def test_tensor_dataset():
 def test_batches_of_tensor_datasets_are_gathered_at_once():
     x = fl.randn(6, 3, requires_grad=True)
     whole = data.TensorDataset(x, fl.arange(6))
-    for dataset in (whole, data.Subset(whole, [5, 4, 3, 2, 1, 0]), data.Subset(data.Subset(whole, [1, 2, 3]), [2, 0])):
+    for dataset in (whole, data.Subset(whole, [5, 4, 3, 2, 1, 0]),
+                    data.Subset(data.Subset(whole, [1, 2, 3]), [2, 0])):
         loader = data.DataLoader(dataset, 2)
         for got, start in zip(loader, range(0, 6, 2)):
             expected = default_collate([dataset[i] for i in range(start, start + 2)])
@@ -42,7 +43,8 @@ def test_combined_datasets():
     assert list(data.Subset(range(10), [7, 3])) == [7, 3]
     assert data.StackDataset(range(3), "abc")[1] == (1, "b")
     named = data.StackDataset(number=range(3), letter="abc")
-    assert named[2] == {"number": 2, "letter": "c"} and named.__getitems__([0, 1])[1] == {"number": 1, "letter": "b"}
+    assert named[2] == {"number": 2, "letter": "c"} and named.__getitems__([0, 1])[1] == {"number": 1,
+                                                                                          "letter": "b"}
 
     class Stream(data.IterableDataset):
         def __iter__(self):
@@ -73,7 +75,8 @@ def test_samplers():
     assert sorted(data.WeightedRandomSampler([1.0, 1.0], 2, replacement=False)) == [0, 1]
     assert list(data.BatchSampler(range(5), 2, False)) == [[0, 1], [2, 3], [4]]
     assert len(data.BatchSampler(range(5), 2, True)) == 2
-    for bad in (lambda: data.BatchSampler(range(3), 0, False), lambda: data.RandomSampler([]), lambda: data.RandomSampler([1], num_samples=0)):
+    for bad in (lambda: data.BatchSampler(range(3), 0, False), lambda: data.RandomSampler([]),
+                lambda: data.RandomSampler([1], num_samples=0)):
         with pytest.raises(ValueError, match="positive integer"):
             bad()
 
@@ -116,7 +119,8 @@ def test_collate():
 
 def test_collate_of_more_types():
     from flambeau.utils.data._utils.collate import collate
-    assert collate([{1}, {2}], collate_fn_map={set: lambda batch, collate_fn_map=None: set.union(*batch)}) == {1, 2}
+    assert (collate([{1}, {2}], collate_fn_map={set: lambda batch, collate_fn_map=None: set.union(*batch)})
+            == {1, 2})
 
 
 def test_convert():

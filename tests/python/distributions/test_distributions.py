@@ -7,8 +7,10 @@ import flambeau as fl
 from flambeau import distributions as D
 
 CASES = [
-    (D.Normal(1.0, 2.0), stats.norm(1, 2)), (D.Uniform(-1.0, 3.0), stats.uniform(-1, 4)), (D.Exponential(2.0), stats.expon(scale=0.5)),
-    (D.Laplace(0.5, 1.5), stats.laplace(0.5, 1.5)), (D.Gumbel(0.5, 1.5), stats.gumbel_r(0.5, 1.5)), (D.LogNormal(0.1, 0.4), stats.lognorm(0.4, scale=np.exp(0.1))),
+    (D.Normal(1.0, 2.0), stats.norm(1, 2)), (D.Uniform(-1.0, 3.0), stats.uniform(-1, 4)),
+    (D.Exponential(2.0), stats.expon(scale=0.5)), (D.Laplace(0.5, 1.5), stats.laplace(0.5, 1.5)),
+    (D.Gumbel(0.5, 1.5), stats.gumbel_r(0.5, 1.5)),
+    (D.LogNormal(0.1, 0.4), stats.lognorm(0.4, scale=np.exp(0.1))),
     (D.HalfNormal(1.5), stats.halfnorm(scale=1.5)), (D.Cauchy(0.5, 2.0), stats.cauchy(0.5, 2)),
 ]
 
@@ -24,7 +26,8 @@ def test_continuous(ours, scipy):
     np.testing.assert_allclose(ours.icdf(q).numpy(), scipy.ppf(q.numpy()), rtol=1e-3)
     np.testing.assert_allclose(ours.entropy().item(), scipy.entropy(), rtol=1e-4)
     if not isinstance(ours, D.Cauchy):
-        np.testing.assert_allclose([ours.mean.item(), ours.variance.item()], [scipy.mean(), scipy.var()], rtol=1e-4)
+        np.testing.assert_allclose([ours.mean.item(), ours.variance.item()], [scipy.mean(), scipy.var()],
+                                   rtol=1e-4)
         np.testing.assert_allclose(draws.mean().item(), scipy.mean(), atol=0.1)
     assert stats.kstest(draws[:2000].numpy(), scipy.cdf).pvalue > 1e-3
 
@@ -41,10 +44,12 @@ def test_discrete():
     np.testing.assert_allclose(c.log_prob(fl.tensor([0, 1])).exp().numpy(), [0.25, 0.5], rtol=1e-5)
     np.testing.assert_allclose(c.entropy().numpy(), [stats.entropy([0.25, 0.75]), np.log(2)], rtol=1e-5)
     g = D.Geometric(fl.tensor(0.3))
-    np.testing.assert_allclose(g.log_prob(fl.tensor([0.0, 4.0])).numpy(), stats.geom(0.3, loc=-1).logpmf([0, 4]), rtol=1e-4)
+    np.testing.assert_allclose(g.log_prob(fl.tensor([0.0, 4.0])).numpy(),
+                               stats.geom(0.3, loc=-1).logpmf([0, 4]), rtol=1e-4)
     np.testing.assert_allclose(g.sample((5000,)).mean().item(), 0.7 / 0.3, atol=0.15)
     p = D.Poisson(fl.tensor(2.5))
-    np.testing.assert_allclose(p.log_prob(fl.tensor([0.0, 4.0])).numpy(), stats.poisson(2.5).logpmf([0, 4]), rtol=1e-4)
+    np.testing.assert_allclose(p.log_prob(fl.tensor([0.0, 4.0])).numpy(), stats.poisson(2.5).logpmf([0, 4]),
+                               rtol=1e-4)
     hot = D.OneHotCategorical(fl.tensor([0.5, 0.5])).sample((4,))
     assert hot.shape == (4, 2) and (hot.sum(-1) == 1).all()
 
@@ -76,11 +81,13 @@ def test_transforms():
         y = t(z)
         np.testing.assert_allclose(t.inv(y).detach().numpy(), z.detach().numpy(), rtol=1e-8)
         slope, = fl.autograd.grad(y.sum(), z)
-        np.testing.assert_allclose(t.log_abs_det_jacobian(z, y).detach().numpy(), np.log(np.abs(slope.numpy())), rtol=1e-6)
+        np.testing.assert_allclose(t.log_abs_det_jacobian(z, y).detach().numpy(),
+                                   np.log(np.abs(slope.numpy())), rtol=1e-6)
 
 
 def test_mixture():
-    d = D.MixtureSameFamily(D.Categorical(fl.tensor([0.3, 0.7])), D.Normal(fl.tensor([0.0, 5.0]), fl.tensor([1.0, 0.5])))
+    d = D.MixtureSameFamily(D.Categorical(fl.tensor([0.3, 0.7])),
+                            D.Normal(fl.tensor([0.0, 5.0]), fl.tensor([1.0, 0.5])))
     fl.manual_seed(0)
     assert abs(d.sample((5000,)).mean().item() - d.mean.item()) < 0.15
     expected = np.log(0.3 * stats.norm(0, 1).pdf(1.0) + 0.7 * stats.norm(5, 0.5).pdf(1.0))
@@ -88,9 +95,11 @@ def test_mixture():
 
 
 @pytest.mark.parametrize("p, q", [
-    (D.Normal(0.0, 1.0), D.Normal(1.0, 2.0)), (D.Exponential(2.0), D.Exponential(1.0)), (D.Laplace(0.0, 1.0), D.Laplace(0.5, 2.0)),
-    (D.Bernoulli(0.3), D.Bernoulli(0.6)), (D.Categorical(fl.tensor([0.2, 0.8])), D.Categorical(fl.tensor([0.5, 0.5]))),
-    (D.Uniform(0.0, 1.0), D.Uniform(-1.0, 2.0)), (D.Poisson(2.0), D.Poisson(3.0)), (D.LogNormal(0.0, 1.0), D.LogNormal(1.0, 2.0)),
+    (D.Normal(0.0, 1.0), D.Normal(1.0, 2.0)), (D.Exponential(2.0), D.Exponential(1.0)),
+    (D.Laplace(0.0, 1.0), D.Laplace(0.5, 2.0)), (D.Bernoulli(0.3), D.Bernoulli(0.6)),
+    (D.Categorical(fl.tensor([0.2, 0.8])), D.Categorical(fl.tensor([0.5, 0.5]))),
+    (D.Uniform(0.0, 1.0), D.Uniform(-1.0, 2.0)), (D.Poisson(2.0), D.Poisson(3.0)),
+    (D.LogNormal(0.0, 1.0), D.LogNormal(1.0, 2.0)),
 ], ids=lambda d: type(d).__name__)
 def test_divergence(p, q):
     fl.manual_seed(0)
@@ -105,7 +114,7 @@ def test_refuses():
         D.Normal(0.0, -1.0)
     with pytest.raises(ValueError, match="support"):
         D.Exponential(1.0).log_prob(fl.tensor(-1.0))
-    with pytest.raises(ValueError, match="but not both"):
+    with pytest.raises(ValueError, match="not both"):
         D.Bernoulli()
     with pytest.raises(NotImplementedError, match="No KL"):
         D.kl_divergence(D.Normal(0.0, 1.0), D.Exponential(1.0))
@@ -117,7 +126,8 @@ def test_multivariate_normal():
     covariance = fl.tensor([[2.0, 0.5], [0.5, 1.0]])
     loc = fl.tensor([1.0, -1.0])
     reference = stats.multivariate_normal(loc.numpy(), covariance.numpy())
-    for d in (D.MultivariateNormal(loc, covariance), D.MultivariateNormal(loc, scale_tril=fl.linalg_cholesky(covariance)),
+    for d in (D.MultivariateNormal(loc, covariance),
+              D.MultivariateNormal(loc, scale_tril=fl.linalg_cholesky(covariance)),
               D.MultivariateNormal(loc, precision_matrix=fl.linalg_inv(covariance))):
         x = fl.tensor([[0.0, 0.0], [1.0, 2.0]])
         np.testing.assert_allclose(d.log_prob(x).numpy(), reference.logpdf(x.numpy()), rtol=1e-4)

@@ -33,7 +33,8 @@ def test_through_a_queue():
     def work():
         x, done = there.get()
         x *= 10
-        back.put({"view": x[1:], "new": fl.full((2,), 7.0), "empty": fl.zeros(0, 2), "p": fl.nn.Parameter(fl.ones(1))})
+        back.put({"view": x[1:], "new": fl.full((2,), 7.0), "empty": fl.zeros(0, 2),
+                  "p": fl.nn.Parameter(fl.ones(1))})
         read.wait(20)
 
     process = context.Process(target=work)
@@ -42,7 +43,8 @@ def test_through_a_queue():
     there.put((x, 0))
     got = back.get(timeout=20)
     assert x.is_shared() and x.tolist() == [0, 10, 20, 30]
-    assert got["view"].tolist() == [10, 20, 30] and got["new"].tolist() == [7, 7] and got["empty"].shape == (0, 2)
+    assert (got["view"].tolist() == [10, 20, 30] and got["new"].tolist() == [7, 7]
+            and got["empty"].shape == (0, 2))
     assert isinstance(got["p"], fl.nn.Parameter)
     got["view"][0] = -1
     assert x[1].item() == -1
@@ -52,7 +54,7 @@ def test_through_a_queue():
 
 def test_what_can_not_be_sent():
     x = fl.ones(2, requires_grad=True) * 2
-    with pytest.raises(RuntimeError, match="non-leaf"):
+    with pytest.raises(RuntimeError, match="not a leaf"):
         mp.reductions.reduce_tensor(x)
 
 

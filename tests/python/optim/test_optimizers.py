@@ -146,8 +146,9 @@ def test_state_dict_is_numbered_and_typed():
     other = optim.Adam(half, lr=0.5)
     other.load_state_dict(state)
     assert other.param_groups[0]["lr"] == 0.1
-    assert other.state[half[0]]["exp_avg"].dtype is fl.float16 and other.state[half[0]]["step"].dtype is fl.float32
-    with pytest.raises(ValueError, match="different number of parameter groups"):
+    assert (other.state[half[0]]["exp_avg"].dtype is fl.float16
+            and other.state[half[0]]["step"].dtype is fl.float32)
+    with pytest.raises(ValueError, match="different number of param groups"):
         optim.Adam([{"params": p} for p in params]).load_state_dict(state)
     with pytest.raises(ValueError, match="size of optimizer's group"):
         optim.Adam(params[:1]).load_state_dict(state)
@@ -161,7 +162,8 @@ def test_hooks():
                optimizer.register_step_post_hook(lambda o, args, kwargs: seen.append("after")),
                optim.optimizer.register_optimizer_step_post_hook(lambda *args: seen.append("all"))]
     optimizer.register_state_dict_post_hook(lambda o, state: {**state, "more": 1})
-    optimizer.register_load_state_dict_pre_hook(lambda o, state: {k: v for k, v in state.items() if k != "more"})
+    optimizer.register_load_state_dict_pre_hook(lambda o, state: {k: v for k, v in state.items()
+                                                                  if k != "more"})
     optimizer.step()
     assert seen == ["before", "after", "all"]
     for handle in handles:
@@ -186,7 +188,7 @@ def test_own_optimizers_are_small():
 
     a = fl.ones(1).requires_grad_()
     a.grad = fl.ones(1)
-    with pytest.raises(ValueError, match="required optimization parameter lr"):
+    with pytest.raises(ValueError, match="required optimization option lr"):
         Fixed([a])
     optimizer, seen = Fixed([a], lr=0.25), []
     optimizer.register_step_post_hook(lambda *args: seen.append(1))
@@ -196,17 +198,18 @@ def test_own_optimizers_are_small():
 
 
 @pytest.mark.parametrize("make, error, message", [
-    (lambda p: optim.SGD(p), TypeError, "iterable of Tensors or dicts"),
+    (lambda p: optim.SGD(p), TypeError, "iterable of Tensors or of dicts"),
     (lambda p: optim.SGD([]), ValueError, "empty parameter list"),
-    (lambda p: optim.SGD([1.0]), TypeError, "can only optimize Tensors"),
+    (lambda p: optim.SGD([1.0]), TypeError, "must be Tensors"),
     (lambda p: optim.SGD([p * 2]), ValueError, "non-leaf"),
     (lambda p: optim.SGD([{"params": p}, {"params": [p]}]), ValueError, "more than one parameter group"),
     (lambda p: optim.SGD([p], lr=-1), ValueError, "Invalid learning rate: -1"),
     (lambda p: optim.SGD([p], nesterov=True), ValueError, "Nesterov"),
     (lambda p: optim.Adam([p], betas=(1.0, 0.5)), ValueError, "beta parameter at index 0: 1.0"),
     (lambda p: optim.Adam([p], eps=-1), ValueError, "epsilon value: -1"),
-    (lambda p: optim.Muon([p]), ValueError, "2D"),
-    (lambda p: optim.LBFGS([{"params": p}, {"params": fl.ones(1).requires_grad_()}]), ValueError, "parameter groups"),
+    (lambda p: optim.Muon([p]), ValueError, "matrices"),
+    (lambda p: optim.LBFGS([{"params": p}, {"params": fl.ones(1).requires_grad_()}]), ValueError, "parameter "
+                                                                                                  "groups"),
     (lambda p: optim.Adafactor([p], d=0.5), ValueError, "threshold d"),
 ])
 def test_refuses(make, error, message):

@@ -1,4 +1,6 @@
-"""save() and load(). files/ has what PyTorch 2.15 wrote: zip.pt, legacy.pt (the format before 1.6), module.pt."""
+"""save() and load(). files/ has what PyTorch 2.15 wrote: zip.pt, legacy.pt (the format before 1.6),
+module.pt.
+"""
 import collections
 import io
 import os
@@ -63,14 +65,16 @@ def test_layout_of_the_archive(tmp_path):
     raw = path.read_bytes()
     with zipfile.ZipFile(path) as archive:
         records = {i.filename: i for i in archive.infolist()}
-        assert list(records) == [f"model.v1/{n}" for n in ("data.pkl", ".format_version", ".storage_alignment", "byteorder",
-                                                           "data/0", "data/1", "version", ".data/serialization_id")]
+        assert list(records) == [f"model.v1/{n}" for n in ("data.pkl", ".format_version",
+                                                           ".storage_alignment", "byteorder", "data/0",
+                                                           "data/1", "version", ".data/serialization_id")]
         assert archive.read("model.v1/byteorder") == b"little" and archive.read("model.v1/version") == b"3\n"
         text = archive.read("model.v1/data.pkl")
     for i in records.values():
         name, extra = struct.unpack("<HH", raw[i.header_offset + 26:i.header_offset + 30])
         assert (i.header_offset + 30 + name + extra) % 64 == 0 and i.compress_type == zipfile.ZIP_STORED
-    assert b"ctorch._utils\n_rebuild_tensor_v2\n" in text and b"ctorch\nFloatStorage\n" in text and b"flambeau" not in text
+    assert (b"ctorch._utils\n_rebuild_tensor_v2\n" in text and b"ctorch\nFloatStorage\n" in text
+            and b"flambeau" not in text)
 
 
 def test_shared_memory_is_saved_once():
@@ -122,7 +126,8 @@ def test_nothing_unknown_is_run():
 
 @pytest.mark.parametrize("text", [
     b"cbuiltins\neval\n(V1\ntR.", b"cposix\nsystem\n(Vx\ntR.", b"\x80\x04\x8c\x08builtins\x8c\x04exec\x93.",
-    b"(Vx\nios\nsystem\n.", b"\x80\x02ctorch\nload\n.", b"\x80\x02ccollections\nOrderedDict\n(tR}Vx\nK\x01sb0cbuiltins\ngetattr\n.",
+    b"(Vx\nios\nsystem\n.", b"\x80\x02ctorch\nload\n.",
+    b"\x80\x02ccollections\nOrderedDict\n(tR}Vx\nK\x01sb0cbuiltins\ngetattr\n.",
     b"\x80\x02cflambeau.serialization\nload\n.",
 ])
 def test_attacks_on_the_unpickler(text):
@@ -139,13 +144,15 @@ def test_safe_globals():
     assert serialization.get_safe_globals() == [Point] and again([Point(3)])[0].x == 3
     serialization.clear_safe_globals()
     assert serialization.get_safe_globals() == []
-    assert serialization.get_unsafe_globals_in_checkpoint(FILES / "module.pt") == ["torch.nn.modules.linear.Linear"]
+    assert (serialization.get_unsafe_globals_in_checkpoint(FILES / "module.pt")
+            == ["torch.nn.modules.linear.Linear"])
 
 
 @pytest.mark.parametrize("protocol", [0, 1, 2, 3, 4, 5])
 def test_plain_values_of_every_protocol(protocol):
-    value = {"a": [1, -5, 2**40, 2**2000, 1.5, True, None], "b": ("x" * 300, "ä", b"bytes", b"z" * 300), "s": {1, 2}, "f": frozenset([3]),
-             "n": {"deep": [[[]]]}, "c": 1 + 2j, "y": bytearray(b"q"), "o": collections.OrderedDict(z=1)}
+    value = {"a": [1, -5, 2**40, 2**2000, 1.5, True, None], "b": ("x" * 300, "ä", b"bytes", b"z" * 300),
+             "s": {1, 2}, "f": frozenset([3]), "n": {"deep": [[[]]]}, "c": 1 + 2j, "y": bytearray(b"q"),
+             "o": collections.OrderedDict(z=1)}
     value["same"] = value["a"]
     if protocol < 2:
         value.pop("s"), value.pop("f"), value.pop("o"), value.pop("y")
@@ -180,7 +187,8 @@ def file_of(x):
 
 @pytest.mark.parametrize("content, error, message", [
     (b"", EOFError, "empty"), (b"hello world", pickle.UnpicklingError, "damaged"),
-    (pickle.dumps({"a": 1}), pickle.UnpicklingError, "pickle.dump"), (b"PK\x03\x04 and no more", RuntimeError, "damaged"),
+    (pickle.dumps({"a": 1}), pickle.UnpicklingError, "pickle.dump"),
+    (b"PK\x03\x04 and no more", RuntimeError, "damaged"),
     (bytes(file_of([1, 2])[:-30]), RuntimeError, "damaged or not complete"),
     ((FILES / "legacy.pt").read_bytes()[:-20], RuntimeError, "not complete"),
     ((FILES / "legacy.pt").read_bytes()[:300], (EOFError, pickle.UnpicklingError), "damaged|early"),

@@ -7,8 +7,9 @@ from flambeau.testing import assert_close, make_tensor
 
 
 @pytest.mark.parametrize("actual, expected", [
-    (fl.tensor([1.0, 2.0]), fl.tensor([1.0, 2.000001])), (1.0, 1.0 + 1e-8), ([1, (2.0,)], [1, (2.0,)]), ({"a": 1}, {"a": 1}),
-    (np.ones(2), fl.ones(2, dtype=fl.float64)), (None, None), (fl.ones(2, 0), fl.ones(2, 0)), (fl.tensor([float("inf")]), fl.tensor([float("inf")])),
+    (fl.tensor([1.0, 2.0]), fl.tensor([1.0, 2.000001])), (1.0, 1.0 + 1e-8), ([1, (2.0,)], [1, (2.0,)]),
+    ({"a": 1}, {"a": 1}), (np.ones(2), fl.ones(2, dtype=fl.float64)), (None, None),
+    (fl.ones(2, 0), fl.ones(2, 0)), (fl.tensor([float("inf")]), fl.tensor([float("inf")])),
     (fl.tensor([1.0]).bfloat16(), fl.tensor([1.01]).bfloat16()), (fl.tensor([1 + 1j]), fl.tensor([1 + 1j])),
 ])
 def test_close(actual, expected):
@@ -16,10 +17,13 @@ def test_close(actual, expected):
 
 
 @pytest.mark.parametrize("actual, expected, message", [
-    (fl.tensor([1.0, 2.0]), fl.tensor([1.0, 2.5]), r"(?s)Mismatched elements: 1 / 2 \(50.0%\).*difference: 0.5 at index \(1,\)"),
-    (fl.tensor([1, 2]), fl.tensor([1, 3]), "not equal"), (1.0, 2.0, "Expected 2.0 but got 1.0"), (fl.ones(2), fl.ones(3), "'shape'"),
-    (fl.ones(2), fl.ones(2, dtype=fl.float64), "'dtype'"), ([1], [1, 2], "length"), ({"a": 1}, {"b": 1}, "keys"),
-    ({"a": [1, 2]}, {"a": [1, 3]}, r"item \['a'\]\[1\]"), (fl.tensor([float("nan")]), fl.tensor([float("nan")]), "not close"), (None, 1, "None"),
+    (fl.tensor([1.0, 2.0]), fl.tensor([1.0, 2.5]),
+     r"(?s)Mismatched elements: 1 / 2 \(50.0%\).*difference: 0.5 at index \(1,\)"),
+    (fl.tensor([1, 2]), fl.tensor([1, 3]), "not equal"), (1.0, 2.0, "Expected 2.0 but got 1.0"),
+    (fl.ones(2), fl.ones(3), "shapes differ"), (fl.ones(2), fl.ones(2, dtype=fl.float64), "dtypes differ"),
+    ([1], [1, 2], "length"), ({"a": 1}, {"b": 1}, "keys"),
+    ({"a": [1, 2]}, {"a": [1, 3]}, r"item \['a'\]\[1\]"),
+    (fl.tensor([float("nan")]), fl.tensor([float("nan")]), "not close"), (None, 1, "None"),
     (fl.tensor([float("inf")]), fl.tensor([1.0]), "inf"), (1, 1.0, "types"),
 ])
 def test_not_close(actual, expected, message):
@@ -39,11 +43,12 @@ def test_options():
         assert_close(1, 2, msg=lambda text: "before " + text)
     with pytest.raises(ValueError, match="rtol"):
         assert_close(1, 2, rtol=1)
-    with pytest.raises(TypeError, match="No comparison pair"):
+    with pytest.raises(TypeError, match="No comparison"):
         assert_close(object(), object())
 
 
-@pytest.mark.parametrize("dtype", [fl.float32, fl.float64, fl.float16, fl.bfloat16, fl.int8, fl.uint8, fl.int64, fl.bool, fl.complex64])
+@pytest.mark.parametrize("dtype", [fl.float32, fl.float64, fl.float16, fl.bfloat16, fl.int8, fl.uint8,
+                                   fl.int64, fl.bool, fl.complex64])
 def test_make_tensor(dtype):
     t = make_tensor(4, 5, dtype=dtype, noncontiguous=True)
     assert t.shape == (4, 5) and t.dtype is dtype and not t.is_contiguous()

@@ -18,7 +18,8 @@ class SDPBackend(enum.IntEnum):
     OVERRIDEABLE = 4
 
 
-_enabled = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH, SDPBackend.CUDNN_ATTENTION]
+_enabled = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH,
+            SDPBackend.CUDNN_ATTENTION]
 
 
 class SDPAParams:
@@ -40,7 +41,7 @@ def sdpa_kernel(backends, set_priority=False):
     if isinstance(backends, SDPBackend):
         backends = [backends]
     if not isinstance(backends, (list, tuple)) or not all(isinstance(b, SDPBackend) for b in backends):
-        raise AssertionError("Backend must be an instance of SDPBackend or a list of SDPBackend instances")
+        raise AssertionError(f"'backends' has to be one SDPBackend or a list of them, not {backends!r}")
     before, _enabled = _enabled, list(dict.fromkeys(backends))
     try:
         yield

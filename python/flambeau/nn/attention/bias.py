@@ -14,11 +14,13 @@ class CausalVariant(enum.IntEnum):
 
 
 class CausalBias:
-    """A causal mask of a target by a source length; materialize() gives it as booleans, True where to look."""
+    """A causal mask, target by source length; materialize() gives it as booleans, True where to look."""
 
     def __init__(self, variant, seq_len_q, seq_len_kv):
         if seq_len_q > seq_len_kv and variant == CausalVariant.LOWER_RIGHT:
-            raise ValueError("Lower right causal bias will produce NaNs in the output when seq_len_q > seq_len_kv!")
+            raise ValueError(f"A LOWER_RIGHT mask of {seq_len_q} targets over {seq_len_kv} sources would "
+                             "leave rows with nothing to look at, hence NaN; 'seq_len_q' may not exceed "
+                             "'seq_len_kv'.")
         self.variant, self.seq_len_q, self.seq_len_kv = variant, seq_len_q, seq_len_kv
 
     def materialize(self, device=None):

@@ -62,7 +62,7 @@ def create_mask(mod_fn, B, H, Q_LEN, KV_LEN, device=None):
 class BlockMask:
     """A mask by a function, with the blocks in which it is not False everywhere.
 
-    kv_num_blocks (B, H, rows of blocks) and kv_indices name the blocks of each row of blocks that hold something.
+    kv_num_blocks (B, H, rows of blocks) and kv_indices name the blocks of each row that hold something.
     """
 
     def __init__(self, seq_lengths, kv_num_blocks, kv_indices, full_kv_num_blocks=None, full_kv_indices=None,
@@ -75,11 +75,13 @@ class BlockMask:
 
     @classmethod
     def from_kv_blocks(cls, kv_num_blocks, kv_indices, full_kv_num_blocks=None, full_kv_indices=None,
-                       BLOCK_SIZE=_DEFAULT_SPARSE_BLOCK_SIZE, mask_mod=None, seq_lengths=None, compute_q_blocks=True):
+                       BLOCK_SIZE=_DEFAULT_SPARSE_BLOCK_SIZE, mask_mod=None, seq_lengths=None,
+                       compute_q_blocks=True):
         sizes = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else tuple(BLOCK_SIZE)
         if seq_lengths is None:
             seq_lengths = (kv_indices.shape[-2] * sizes[0], kv_indices.shape[-1] * sizes[1])
-        return cls(seq_lengths, kv_num_blocks, kv_indices, full_kv_num_blocks, full_kv_indices, sizes, mask_mod)
+        return cls(seq_lengths, kv_num_blocks, kv_indices, full_kv_num_blocks, full_kv_indices, sizes,
+                   mask_mod)
 
     @property
     def shape(self):
@@ -144,12 +146,12 @@ def create_nested_block_mask(*args, **kwargs):
     raise NotImplementedError("create_nested_block_mask: nested tensors are not supported")
 
 
-def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=None, enable_gqa=False, return_lse=False,
-                   kernel_options=None, *, return_aux=None):
+def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=None, enable_gqa=False,
+                   return_lse=False, kernel_options=None, *, return_aux=None):
     """softmax(score_mod(Q K^T scale)) V on (batch, heads, length, width).
 
-    score_mod(score, batch, head, q_idx, kv_idx) gets all scores at once, with indices that broadcast; block_mask takes
-    positions out. Under compile() this becomes a fused program.
+    score_mod(score, batch, head, q_idx, kv_idx) gets all scores at once, with indices that broadcast;
+    block_mask takes positions out. Under compile() this becomes a fused program.
     """
     for name, tensor in (("query", query), ("key", key), ("value", value)):
         if tensor.dim() != 4:
@@ -158,8 +160,8 @@ def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=Non
         groups = query.size(1) // key.size(1)
         key, value = key.repeat_interleave(groups, 1), value.repeat_interleave(groups, 1)
     elif query.size(1) != key.size(1):
-        raise ValueError(f"Expect query and key/value to have the same number of heads but got Hq={query.size(1)} and "
-                         f"Hkv={key.size(1)}. Try setting enable_gqa=True for GQA.")
+        raise ValueError(f"'query' has {query.size(1)} heads, 'key' and 'value' have {key.size(1)}; they "
+                         "have to agree unless enable_gqa=True.")
     scale = 1.0 / math.sqrt(query.size(-1)) if scale is None else scale
     dtype = fl.float64 if query.dtype == fl.float64 else fl.float32
     scores = (query.to(dtype) @ key.to(dtype).transpose(-2, -1)) * scale
@@ -178,5 +180,6 @@ def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=Non
     output = ((weights / safe).to(value.dtype) @ value).to(query.dtype)
     lse = (finite + total.log()).squeeze(-1)
     if return_aux is not None:
-        return output, AuxOutput(lse if return_aux.lse else None, maxima.squeeze(-1) if return_aux.max_scores else None)
+        return output, AuxOutput(lse if return_aux.lse else None,
+                                 maxima.squeeze(-1) if return_aux.max_scores else None)
     return (output, lse) if return_lse else output

@@ -2,7 +2,8 @@
 from flambeau.nn import _reduction as _Reduction  # noqa: F401
 from flambeau.nn.functional.activations import *  # noqa: F403
 from flambeau.nn.functional.attentions import (  # noqa: F401
-    _canonical_mask, _in_projection, _in_projection_packed, multi_head_attention_forward, scaled_dot_product_attention,
+    _canonical_mask, _in_projection, _in_projection_packed, multi_head_attention_forward,
+    scaled_dot_product_attention,
 )
 from flambeau.nn.functional.convolutions import *  # noqa: F403
 from flambeau.nn.functional.embeddings import *  # noqa: F403

@@ -7,9 +7,9 @@ from flambeau._composites import _write
 
 __all__ = [
     "celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish",
-    "hardtanh", "hardtanh_", "leaky_relu", "leaky_relu_", "log_softmax", "logsigmoid", "mish", "prelu", "relu",
-    "relu6", "relu_", "rrelu", "rrelu_", "selu", "selu_", "sigmoid", "silu", "softmax", "softmin", "softplus",
-    "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_",
+    "hardtanh", "hardtanh_", "leaky_relu", "leaky_relu_", "log_softmax", "logsigmoid", "mish", "prelu",
+    "relu", "relu6", "relu_", "rrelu", "rrelu_", "selu", "selu_", "sigmoid", "silu", "softmax", "softmin",
+    "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_",
 ]
 
 
@@ -31,7 +31,7 @@ def relu6(input, inplace=False):
 def glu(input, dim=-1):
     """One half of the input times the sigmoid of the other half, along a dimension."""
     if input.dim() == 0:
-        raise RuntimeError("glu does not support scalars because halving size must be even")
+        raise RuntimeError("glu(): a scalar cannot be halved; give an input with at least one dimension")
     return fl.glu(input, dim)
 
 
@@ -91,8 +91,8 @@ def _softmax_dim(name, input, dim):
     if dim is not None:
         return dim
     dim = 0 if input.dim() in (0, 1, 3) else 1
-    warnings.warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an "
-                  "argument.", stacklevel=4)
+    warnings.warn(f"{name}(): no 'dim' given, {dim} is taken; this choice is deprecated, so pass 'dim'.",
+                  stacklevel=4)
     return dim
 
 
@@ -117,7 +117,7 @@ def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
     hard: one-hot, with the gradient of the soft sample.
     """
     if eps != 1e-10:
-        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+        warnings.warn("gumbel_softmax(): 'eps' is deprecated and changes nothing.", stacklevel=2)
     exponential = -fl.log1p(-fl.rand_like(logits))
     soft = ((logits - exponential.log()) / tau).softmax(dim)
     if not hard:

@@ -13,10 +13,10 @@ def canonical_mask(mask, mask_name, other_type, other_name, target_type, check_o
     if mask is None:
         return None
     if mask.dtype != fl.bool and not mask.is_floating_point():
-        raise AssertionError(f"only bool and floating types of {mask_name} are supported")
+        raise AssertionError(f"{mask_name} must hold booleans or floating numbers, got {mask.dtype}")
     if check_other and other_type is not None and mask.dtype != other_type:
-        warnings.warn(f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both "
-                      "instead.", stacklevel=3)
+        warnings.warn(f"{mask_name} and {other_name} have different dtypes, which is deprecated; give both "
+                      "one dtype.", stacklevel=3)
     if mask.is_floating_point():
         return mask
     return fl.zeros_like(mask, dtype=target_type).masked_fill_(mask, -math.inf)
@@ -43,24 +43,23 @@ def _check_shapes(query, key, value, key_padding_mask, attn_mask, num_heads):
     """Whether the inputs are batches."""
     rank = query.dim()
     if rank not in (2, 3):
-        raise AssertionError("query should be unbatched 2D or batched 3D tensor but received "
-                             f"{rank}-D query tensor")
+        raise AssertionError(f"'query' must have 2 dimensions, or 3 if it is a batch; it has {rank}")
     batched = rank == 3
-    kind = "batched (3-D)" if batched else "unbatched (2-D)"
+    kind = "a batch (3 dimensions)" if batched else "no batch (2 dimensions)"
     if key.dim() != rank or value.dim() != rank:
-        raise AssertionError(f"For {kind} `query`, expected `key` and `value` to be {rank}-D but found {key.dim()}-D "
-                             f"and {value.dim()}-D tensors respectively")
+        raise AssertionError(f"'query' is {kind}, so 'key' and 'value' must have {rank} dimensions; "
+                             f"they have {key.dim()} and {value.dim()}")
     if key_padding_mask is not None and key_padding_mask.dim() != rank - 1:
-        raise AssertionError(f"For {kind} `query`, expected `key_padding_mask` to be `None` or {rank - 1}-D but found "
-                             f"{key_padding_mask.dim()}-D tensor instead")
+        raise AssertionError(f"'query' is {kind}, so 'key_padding_mask' must be None or have {rank - 1} "
+                             f"dimensions; it has {key_padding_mask.dim()}")
     if attn_mask is not None:
         if attn_mask.dim() not in (2, 3):
-            raise AssertionError(f"For {kind} `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found "
-                                 f"{attn_mask.dim()}-D tensor instead")
+            raise AssertionError("'attn_mask' must be None or have 2 or 3 dimensions; "
+                                 f"it has {attn_mask.dim()}")
         if not batched and attn_mask.dim() == 3:
             expected = (num_heads, query.shape[0], key.shape[0])
             if tuple(attn_mask.shape) != expected:
-                raise AssertionError(f"Expected `attn_mask` shape to be {expected} but got {attn_mask.shape}")
+                raise AssertionError(f"'attn_mask' must be of shape {expected}, got {attn_mask.shape}")
     return batched
 
 
@@ -69,21 +68,23 @@ def _merged_mask(attn_mask, key_padding_mask, batch, num_heads, source):
     if key_padding_mask is None:
         return attn_mask
     if tuple(key_padding_mask.shape) != (batch, source):
-        raise AssertionError(f"expecting key_padding_mask shape of {(batch, source)}, but got {key_padding_mask.shape}")
+        raise AssertionError(f"'key_padding_mask' must be of shape {(batch, source)}, "
+                             f"got {key_padding_mask.shape}")
     padding = key_padding_mask.view(batch, 1, 1, source).expand(-1, num_heads, -1, -1)
     padding = padding.reshape(batch * num_heads, 1, source)
     return padding if attn_mask is None else attn_mask + padding
 
 
 def multi_head_attention_forward(
-        query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v, add_zero_attn,
-        dropout_p, out_proj_weight, out_proj_bias, training=True, key_padding_mask=None, need_weights=True,
-        attn_mask=None, use_separate_proj_weight=False, q_proj_weight=None, k_proj_weight=None, v_proj_weight=None,
-        static_k=None, static_v=None, average_attn_weights=True, is_causal=False):
+        query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v,
+        add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, training=True, key_padding_mask=None,
+        need_weights=True, attn_mask=None, use_separate_proj_weight=False, q_proj_weight=None,
+        k_proj_weight=None, v_proj_weight=None, static_k=None, static_v=None, average_attn_weights=True,
+        is_causal=False):
     """What nn.MultiheadAttention computes, on (length, batch, width) or (length, width).
 
-    Returns the output and, if need_weights, the weights of each target by source (their mean over the heads if
-    average_attn_weights).
+    Returns the output and, if need_weights, the weights of each target by source (their mean over the heads
+    if average_attn_weights).
     """
     batched = _check_shapes(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not batched:
@@ -92,15 +93,16 @@ def multi_head_attention_forward(
     target, batch, width = query.shape
     source = key.shape[0]
     if embed_dim_to_check != width:
-        raise AssertionError(f"was expecting embedding dimension of {embed_dim_to_check}, but got {width}")
+        raise AssertionError(f"'query' must be {embed_dim_to_check} wide (embed_dim), got {width}")
     if width % num_heads:
-        raise AssertionError(f"embed_dim {width} not divisible by num_heads {num_heads}")
+        raise AssertionError(f"'num_heads' ({num_heads}) must divide the width embed_dim ({width})")
     if use_separate_proj_weight and key.shape[:2] != value.shape[:2]:
-        raise AssertionError(f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}")
+        raise AssertionError("'key' and 'value' must have one length and batch size, "
+                             f"got {key.shape[:2]} and {value.shape[:2]}")
     if not use_separate_proj_weight and key.shape != value.shape:
-        raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
+        raise AssertionError(f"'key' and 'value' must have one shape, got {key.shape} and {value.shape}")
     if is_causal and attn_mask is None:
-        raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
+        raise RuntimeError("'is_causal' is a hint about 'attn_mask': give the mask too.")
     if is_causal and key_padding_mask is None and not need_weights:
         attn_mask = None  # the attention operator makes this mask itself
     else:
@@ -110,26 +112,28 @@ def multi_head_attention_forward(
 
     if use_separate_proj_weight:
         b_q, b_k, b_v = (None, None, None) if in_proj_bias is None else in_proj_bias.chunk(3)
-        q, k, v = _in_projection(query, key, value, q_proj_weight, k_proj_weight, v_proj_weight, b_q, b_k, b_v)
+        q, k, v = _in_projection(query, key, value, q_proj_weight, k_proj_weight, v_proj_weight,
+                                 b_q, b_k, b_v)
     else:
         q, k, v = _in_projection_packed(query, key, value, in_proj_weight, in_proj_bias)
 
     if attn_mask is not None:
         if attn_mask.dim() == 2:
             if tuple(attn_mask.shape) != (target, source):
-                raise RuntimeError(f"The shape of the 2D attn_mask is {attn_mask.shape}, but should be "
-                                   f"{(target, source)}.")
+                raise RuntimeError(f"'attn_mask' must be of shape {(target, source)} if it has 2 dimensions, "
+                                   f"got {attn_mask.shape}.")
             attn_mask = attn_mask.unsqueeze(0)
         elif tuple(attn_mask.shape) != (batch * num_heads, target, source):
-            raise RuntimeError(f"The shape of the 3D attn_mask is {attn_mask.shape}, but should be "
-                               f"{(batch * num_heads, target, source)}.")
+            raise RuntimeError("'attn_mask' must be of shape "
+                               f"{(batch * num_heads, target, source)} if it has 3 dimensions, "
+                               f"got {attn_mask.shape}.")
 
     def one_more(mask):
         return None if mask is None else fl.pad(mask, [0, 1])
 
     if bias_k is not None and bias_v is not None:
         if static_k is not None or static_v is not None:
-            raise AssertionError("bias cannot be added to static key or value.")
+            raise AssertionError("'static_k' and 'static_v' do not go with 'bias_k' and 'bias_v'")
         k, v = fl.cat([k, bias_k.expand(1, batch, -1)]), fl.cat([v, bias_v.expand(1, batch, -1)])
         attn_mask, key_padding_mask = one_more(attn_mask), one_more(key_padding_mask)
 
@@ -153,7 +157,8 @@ def multi_head_attention_forward(
         if is_causal and attn_mask is None:
             raise AssertionError("is_causal needs an attn_mask where need_weights is True")
         q = q * math.sqrt(1.0 / q.size(-1))
-        scores = fl.bmm(q, k.transpose(-2, -1)) if attn_mask is None else fl.baddbmm(attn_mask, q, k.transpose(-2, -1))
+        keys = k.transpose(-2, -1)
+        scores = fl.bmm(q, keys) if attn_mask is None else fl.baddbmm(attn_mask, q, keys)
         weights = scores.softmax(-1)
         if dropout_p > 0.0:
             weights = fl.dropout(weights, dropout_p, True)
@@ -164,8 +169,9 @@ def multi_head_attention_forward(
                          else attn_mask.view(batch, num_heads, -1, source))
         shape = (batch, num_heads, -1, heads)
         output = fl.scaled_dot_product_attention(q.view(shape), k.view(batch, num_heads, source, heads),
-                                                 v.view(batch, num_heads, source, heads), attn_mask, dropout_p,
-                                                 is_causal).reshape(batch * num_heads, target, heads)
+                                                 v.view(batch, num_heads, source, heads), attn_mask,
+                                                 dropout_p, is_causal)
+        output = output.reshape(batch * num_heads, target, heads)
     output = fl.linear(output.transpose(0, 1).reshape(target * batch, width), out_proj_weight, out_proj_bias)
     output = output.view(target, batch, output.size(1))
     if not batched:

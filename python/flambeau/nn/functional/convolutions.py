@@ -5,8 +5,8 @@ from flambeau import (  # noqa: F401
 )
 
 __all__ = [
-    "bilinear", "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
-    "fold", "linear", "unfold",
+    "bilinear", "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d",
+    "conv_transpose3d", "fold", "linear", "unfold",
 ]
 
 
@@ -18,16 +18,18 @@ def pair(value):
 def bilinear(input1, input2, weight, bias=None):
     """out[..., o] = input1[..., i] weight[o, i, j] input2[..., j] + bias[o]."""
     if input1.dim() != input2.dim():
-        raise RuntimeError(f"bilinear(): input dimensions do not match: got {input1.dim()} and {input2.dim()}")
+        raise RuntimeError("bilinear(): 'input1' and 'input2' must have equally many dimensions, "
+                           f"got {input1.dim()} and {input2.dim()}")
     if input1.shape[:-1] != input2.shape[:-1]:
-        raise RuntimeError(f"bilinear(): input batch dimensions do not match: got {input1.shape} and {input2.shape}")
+        raise RuntimeError("bilinear(): 'input1' and 'input2' may differ in the last dimension only, "
+                           f"got {input1.shape} and {input2.shape}")
     for k, input in ((1, input1), (2, input2)):
         if input.size(-1) != weight.size(k):
-            raise RuntimeError(f"bilinear(): input{k} size does not match weight size: got {input.size(-1)} but "
-                               f"expected {weight.size(k)}")
+            raise RuntimeError(f"bilinear(): the last dimension of 'input{k}' must be {weight.size(k)} for "
+                               f"this 'weight', got {input.size(-1)}")
     if bias is not None and bias.size(0) != weight.size(0):
-        raise RuntimeError(f"bilinear(): bias size does not match weight size: got {bias.size(0)} but expected "
-                           f"{weight.size(0)}")
+        raise RuntimeError(f"bilinear(): 'bias' must have {weight.size(0)} elements for this 'weight', "
+                           f"got {bias.size(0)}")
     out = fl.einsum("bi,oij,bj->bo", input1.reshape(-1, input1.size(-1)), weight,
                     input2.reshape(-1, input2.size(-1)))
     out = out.reshape(*input1.shape[:-1], weight.size(0))

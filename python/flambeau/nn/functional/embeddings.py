@@ -7,12 +7,15 @@ __all__ = ["embedding", "embedding_bag", "one_hot"]
 
 
 def one_hot(tensor, num_classes=-1):
-    """1 at the class of each element along a new last dimension, 0 elsewhere. -1: as many classes as there are."""
+    """1 at the class of each element along a new last dimension, 0 elsewhere.
+
+    num_classes -1: as many classes as there are.
+    """
     if num_classes == -1 and tensor.dtype == fl.int64:
         if tensor.numel() == 0:
-            raise RuntimeError("Can not infer total number of classes from empty tensor.")
+            raise RuntimeError("one_hot(): an empty tensor has no classes to count; pass 'num_classes'")
         if int(tensor.min()) < 0:
-            raise RuntimeError("Class values must be non-negative.")
+            raise RuntimeError("one_hot(): the classes must be at least 0")
         num_classes = int(tensor.max()) + 1
     return fl.one_hot(tensor, num_classes)
 
@@ -22,7 +25,7 @@ def _row(padding_idx, weight):
     if padding_idx is None:
         return -1
     if not -weight.size(0) <= padding_idx < weight.size(0):
-        raise AssertionError("Padding_idx must be within num_embeddings")
+        raise AssertionError(f"'padding_idx' must be one of the {weight.size(0)} rows, got {padding_idx}")
     return padding_idx if padding_idx >= 0 else padding_idx + weight.size(0)
 
 
@@ -36,7 +39,8 @@ def _renormalize(weight, indices, max_norm, norm_type):
         weight.index_copy_(0, rows, used * factors)
 
 
-def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
+def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
+              sparse=False):
     """weight[input]. The row padding_idx gets no gradient."""
     padding_idx = _row(padding_idx, weight)
     if max_norm is not None:
@@ -47,52 +51,54 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
 _BAG_MODES = {"sum": 0, "mean": 1, "max": 2}
 
 
-def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode="mean",
-                  sparse=False, per_sample_weights=None, include_last_offset=False, padding_idx=None):
+def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False,
+                  mode="mean", sparse=False, per_sample_weights=None, include_last_offset=False,
+                  padding_idx=None):
     """The sum, mean or maximum of the rows that each bag names.
 
-    A bag is a row of a 2-dim input, or what lies between offsets in a 1-dim one. per_sample_weights multiply the rows
-    (sum only); rows padding_idx do not count.
+    A bag is a row of a 2-dim input, or what lies between offsets in a 1-dim one. per_sample_weights multiply
+    the rows (sum only); rows padding_idx do not count.
     """
     if weight.dtype == fl.int64 and input.is_floating_point():
-        warnings.warn("Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, "
-                      "...)` is deprecated, and should now be `embedding_bag(input, weight, ...)`.", stacklevel=2)
+        warnings.warn("embedding_bag(): 'weight' came before 'input', an old order that is deprecated; write "
+                      "embedding_bag(input, weight, ...).", stacklevel=2)
         weight, input = input, weight
     if per_sample_weights is not None and input.size() != per_sample_weights.size():
-        raise ValueError(f"embedding_bag: If per_sample_weights ({tuple(per_sample_weights.shape)}) is not None, then "
-                         f"it must have the same shape as the input ({tuple(input.shape)})")
+        raise ValueError("embedding_bag(): 'per_sample_weights' must have the input's shape "
+                         f"{tuple(input.shape)}, got {tuple(per_sample_weights.shape)}")
     if weight.dim() != 2:
-        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
+        raise ValueError(f"embedding_bag(): 'weight' must have 2 dimensions, it has {weight.dim()}")
     input, offsets, per_sample_weights = _flat_bags(input, offsets, per_sample_weights)
     if mode not in _BAG_MODES:
-        raise ValueError("mode has to be one of sum, mean or max")
+        raise ValueError(f"embedding_bag(): 'mode' must be 'sum', 'mean' or 'max', got {mode!r}")
     if mode == "max" and scale_grad_by_freq:
-        raise ValueError("max mode does not support scaling the gradient by the frequency")
+        raise ValueError("embedding_bag(): 'scale_grad_by_freq' does not go with mode='max'")
     if mode == "max" and sparse:
-        raise ValueError("max mode does not support sparse weights")
+        raise ValueError("embedding_bag(): 'sparse' does not go with mode='max'")
     if per_sample_weights is not None and mode != "sum":
-        raise NotImplementedError("embedding_bag: per_sample_weights was not None. per_sample_weights is only "
-                                  f"supported for mode='sum' (got mode='{mode}').")
+        raise NotImplementedError("embedding_bag(): 'per_sample_weights' goes with mode='sum' only, "
+                                  f"got mode='{mode}'.")
     if max_norm is not None:
         _renormalize(weight, input, max_norm, norm_type)
-    return fl.embedding_bag(weight, input, offsets, scale_grad_by_freq, _BAG_MODES[mode], sparse, per_sample_weights,
-                            include_last_offset, -1 if padding_idx is None else _row(padding_idx, weight))[0]
+    return fl.embedding_bag(weight, input, offsets, scale_grad_by_freq, _BAG_MODES[mode], sparse,
+                            per_sample_weights, include_last_offset,
+                            -1 if padding_idx is None else _row(padding_idx, weight))[0]
 
 
 def _flat_bags(input, offsets, per_sample_weights):
     """The bags one after the other, and where each starts."""
     if input.dim() == 2:
         if offsets is not None:
-            raise ValueError("if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed "
-                             f"length sequences. However, found offsets of type {type(offsets)}")
+            raise ValueError("embedding_bag(): each row of a 2-dim 'input' is a bag, so 'offsets' must be "
+                             f"None; got {type(offsets)}")
         length = max(input.size(1), 1)
         offsets = fl.arange(0, input.numel(), length, dtype=input.dtype, device=input.device)
         weights = None if per_sample_weights is None else per_sample_weights.reshape(-1)
         return input.reshape(-1), offsets, weights
     if input.dim() != 1:
-        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")
+        raise ValueError(f"embedding_bag(): 'input' must have 1 or 2 dimensions, it has {input.dim()}")
     if offsets is None:
-        raise ValueError("offsets has to be a 1D Tensor but got None")
+        raise ValueError("embedding_bag(): a 1-dim 'input' needs 'offsets', a 1-dim tensor; got None")
     if offsets.dim() != 1:
-        raise ValueError("offsets has to be a 1D Tensor")
+        raise ValueError(f"embedding_bag(): 'offsets' must have 1 dimension, it has {offsets.dim()}")
     return input, offsets, per_sample_weights

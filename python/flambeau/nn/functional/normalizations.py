@@ -16,20 +16,21 @@ def _check_more_than_one(size):
     for n in size[2:]:
         count *= n
     if count == 1:
-        raise ValueError(f"Expected more than 1 value per channel when training, got input size {size}")
+        raise ValueError(f"training needs more than 1 value per channel, got input size {size}")
 
 
-def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
-    """(input - mean) / sqrt(var + eps) for each channel, by the batch (training) or by the running statistics.
+def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1,
+               eps=1e-5):
+    """(input - mean) / sqrt(var + eps) for each channel, by the batch (training) or the running statistics.
 
     In training the running statistics move towards the batch's by the momentum.
     """
     if training:
         if eps <= 0.0:
-            raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
+            raise ValueError(f"batch_norm(): 'eps' must be positive in training, got {eps}")
         _check_more_than_one(input.size())
     elif eps < 0.0:
-        raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
+        raise ValueError(f"batch_norm(): 'eps' must be at least 0, got {eps}")
     if input.dim() < 2 and input.numel() == 0:
         return input.clone()
     return fl.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, True)
@@ -43,8 +44,10 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
         for n in input.shape[2:]:
             spatial *= n
         if spatial == 1:
-            raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.size()}")
-    return fl.instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, True)
+            raise ValueError("instance_norm(): an image needs more than 1 position, "
+                             f"got input size {input.size()}")
+    return fl.instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps,
+                            True)
 
 
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
@@ -60,11 +63,11 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
     """(input - mean) / sqrt(var + eps) over the channels of a group and all positions."""
     if input.dim() < 2:
-        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.dim()}")
+        raise RuntimeError(f"group_norm(): 'input' must have at least 2 dimensions, it has {input.dim()}")
     if input.size(1) == 0:
-        raise RuntimeError(f"Expected number of channels to be greater than 0, got {input.size(1)}")
+        raise RuntimeError(f"group_norm(): 'input' must have at least one channel, got {input.size(1)}")
     if 0 in input.shape[2:]:
-        raise RuntimeError("Expected HxW to be greater than 0, got 0")
+        raise RuntimeError(f"group_norm(): 'input' must have at least one position, got {input.size()}")
     _check_more_than_one([input.size(0) * input.size(1) // num_groups, num_groups, *input.shape[2:]])
     return fl.group_norm(input, num_groups, weight, bias, eps)
 
@@ -73,7 +76,7 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
     """input / (k + alpha mean(input^2 over `size` neighbouring channels))^beta."""
     dim = input.dim()
     if dim < 3:
-        raise ValueError(f"Expected 3D or higher dimensionality input (got {dim} dimensions)")
+        raise ValueError(f"local_response_norm(): 'input' must have at least 3 dimensions, it has {dim}")
     if input.numel() == 0:
         return input
     square = input.mul(input).unsqueeze(1)
@@ -101,7 +104,7 @@ def pdist(input, p=2):
 # --- dropout ---
 def _check_probability(p):
     if p < 0.0 or p > 1.0:
-        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+        raise ValueError(f"dropout: the probability 'p' must lie between 0 and 1, got {p}")
 
 
 def dropout(input, p=0.5, training=True, inplace=False):
@@ -125,9 +128,7 @@ def dropout1d(input, p=0.5, training=True, inplace=False):
     """dropout of whole channels of (N, C, L) or (C, L)."""
     _check_probability(p)
     if input.dim() not in (2, 3):
-        raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {input.dim()}D input. Note that "
-                           "dropout1d exists to provide channel-wise dropout on inputs with 1 spatial dimension, a "
-                           "channel dimension, and an optional batch dimension.")
+        raise RuntimeError(f"dropout1d(): 'input' must be (N, C, L) or (C, L), got {input.dim()} dimensions")
     return _with_batch(_channel_dropout, input, 3, p, training, inplace)
 
 
@@ -151,7 +152,7 @@ def _with_batch(f, input, rank, p, training, inplace):
 
 
 def _alpha_dropout(input, p, training, inplace, shape):
-    """Elements become selu's lowest value with probability p; then scaled and shifted to the old mean and variance."""
+    """Elements become selu's lowest value with probability p; then mean and variance are set right."""
     if not training or p == 0 or input.numel() == 0:
         return input
     if p == 1:
@@ -174,5 +175,5 @@ def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
     """alpha_dropout of whole channels of (N, C, ...)."""
     _check_probability(p)
     if input.dim() < 2 and training and p > 0 and input.numel() > 0:
-        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+        raise RuntimeError("feature_alpha_dropout(): 'input' must have at least 2 dimensions (N, C, ...)")
     return _alpha_dropout(input, p, training, inplace, [*input.shape[:2], *[1] * (input.dim() - 2)])

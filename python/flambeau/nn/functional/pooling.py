@@ -1,4 +1,7 @@
-"""Pooling: one number for each window. return_indices adds the chosen elements' positions in the flattened image."""
+"""Pooling: one number for each window.
+
+return_indices adds the chosen elements' positions in the flattened image.
+"""
 import flambeau as fl
 from flambeau import adaptive_avg_pool1d, avg_pool1d  # noqa: F401
 from flambeau._composites import _write
@@ -9,8 +12,8 @@ __all__ = [
     "adaptive_max_pool3d", "adaptive_max_pool3d_with_indices", "avg_pool1d", "avg_pool2d", "avg_pool3d",
     "fractional_max_pool2d", "fractional_max_pool2d_with_indices", "fractional_max_pool3d",
     "fractional_max_pool3d_with_indices", "lp_pool1d", "lp_pool2d", "lp_pool3d", "max_pool1d",
-    "max_pool1d_with_indices", "max_pool2d", "max_pool2d_with_indices", "max_pool3d", "max_pool3d_with_indices",
-    "max_unpool1d", "max_unpool2d", "max_unpool3d",
+    "max_pool1d_with_indices", "max_pool2d", "max_pool2d_with_indices", "max_pool3d",
+    "max_pool3d_with_indices", "max_unpool1d", "max_unpool2d", "max_unpool3d",
 ]
 
 
@@ -26,8 +29,7 @@ def _or_none(value):
 def _check_not_empty(input, dimensions, name):
     """All dimensions but the batch's have elements."""
     if 0 in input.shape[-dimensions:]:
-        raise RuntimeError(f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has "
-                           f"sizes {list(input.shape)}")
+        raise RuntimeError(f"{name}(): only the batch dimension of 'input' may be 0, got {list(input.shape)}")
 
 
 # --- maximum ---
@@ -49,8 +51,8 @@ def max_pool3d_with_indices(input, kernel_size, stride=None, padding=0, dilation
 def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
     """The maximum of each window."""
     if input.dim() not in (2, 3) or 0 in input.shape[-2:]:
-        raise RuntimeError("max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, "
-                           f"but got:{list(input.shape)}")
+        raise RuntimeError("max_pool1d(): 'input' must be (N, C, L) or (C, L), where only N may be 0; "
+                           f"got {list(input.shape)}")
     pool = fl.max_pool1d_with_indices if return_indices else fl.max_pool1d
     return pool(input, kernel_size, _or_none(stride), padding, dilation, ceil_mode)
 
@@ -71,8 +73,7 @@ def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
 
 def _fractional(dimensions, input, kernel_size, output_size, output_ratio, samples):
     if output_size is None and output_ratio is None:
-        raise ValueError(f"fractional_max_pool{dimensions}d requires specifying either an output_size or an "
-                         "output_ratio")
+        raise ValueError(f"fractional_max_pool{dimensions}d(): give 'output_size' or 'output_ratio'")
     if input.dim() not in (dimensions + 1, dimensions + 2):
         raise RuntimeError(f"fractional_max_pool{dimensions}d(): expected an input of {dimensions + 1} or "
                            f"{dimensions + 2} dimensions, got one of shape {input.shape}")
@@ -81,20 +82,21 @@ def _fractional(dimensions, input, kernel_size, output_size, output_ratio, sampl
         output_size = [int(n * r) for n, r in zip(input.shape[-dimensions:], ratios)]
     if samples is None:
         batch = 1 if input.dim() == dimensions + 1 else input.size(0)
-        samples = fl.rand(batch, input.size(-dimensions - 1), dimensions, dtype=input.dtype, device=input.device)
+        shape = (batch, input.size(-dimensions - 1), dimensions)
+        samples = fl.rand(shape, dtype=input.dtype, device=input.device)
     if input.dim() == dimensions + 1 and samples.size(0) > 1:
         samples = samples[:1]
     pool = fl.fractional_max_pool2d if dimensions == 2 else fl.fractional_max_pool3d
     return pool(input, _list(kernel_size, dimensions), _list(output_size, dimensions), samples)
 
 
-def fractional_max_pool2d_with_indices(input, kernel_size, output_size=None, output_ratio=None, return_indices=False,
-                                       _random_samples=None):
+def fractional_max_pool2d_with_indices(input, kernel_size, output_size=None, output_ratio=None,
+                                       return_indices=False, _random_samples=None):
     return _fractional(2, input, kernel_size, output_size, output_ratio, _random_samples)
 
 
-def fractional_max_pool3d_with_indices(input, kernel_size, output_size=None, output_ratio=None, return_indices=False,
-                                       _random_samples=None):
+def fractional_max_pool3d_with_indices(input, kernel_size, output_size=None, output_ratio=None,
+                                       return_indices=False, _random_samples=None):
     return _fractional(3, input, kernel_size, output_size, output_ratio, _random_samples)
 
 
@@ -113,22 +115,22 @@ def fractional_max_pool3d(input, kernel_size, output_size=None, output_ratio=Non
 
 
 def _unpooled_size(input, kernel_size, stride, padding, output_size):
-    """The size of the image that was pooled; output_size may differ from the default by less than a stride."""
+    """The size of the image that was pooled; output_size may differ from it by less than a stride."""
     count = len(kernel_size)
-    default = [(n - 1) * s - 2 * p + k for n, s, p, k in zip(input.shape[-count:], stride, padding, kernel_size)]
+    default = [(n - 1) * s - 2 * p + k
+               for n, s, p, k in zip(input.shape[-count:], stride, padding, kernel_size)]
     if output_size is None:
         return default
     output_size = list(output_size)
     if len(output_size) == count + 2:
         output_size = output_size[2:]
     if len(output_size) != count:
-        raise ValueError(f"output_size should be a sequence containing {count} or {count + 2} elements, but it has a "
-                         f"length of '{len(output_size)}'")
+        raise ValueError(f"'output_size' must have {count} or {count + 2} numbers, got {len(output_size)}")
     for size, middle, s in zip(output_size, default, stride):
         if not middle - s < size < middle + s:
-            raise ValueError(f'invalid output_size "{output_size}" (dim sizes must be between '
+            raise ValueError("'output_size' must lie strictly between "
                              f"{[m - t for m, t in zip(default, stride)]} and "
-                             f"{[m + t for m, t in zip(default, stride)]})")
+                             f"{[m + t for m, t in zip(default, stride)]}, got {output_size}")
     return output_size
 
 
@@ -205,7 +207,8 @@ def _sizes(output_size, input, dimensions):
     if isinstance(output_size, int):
         output_size = [output_size] * dimensions
     if input.dim() <= len(output_size):
-        raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
+        raise ValueError(f"'input' must have at least {len(output_size) + 1} dimensions, "
+                         f"it has {input.dim()}")
     return [n if size is None else size for size, n in zip(output_size, own)]
 
 

@@ -6,8 +6,8 @@ import flambeau as fl
 from flambeau.utils.hooks import RemovableHandle
 
 __all__ = [
-    "register_module_backward_hook", "register_module_buffer_registration_hook", "register_module_forward_hook",
-    "register_module_forward_pre_hook", "register_module_full_backward_hook",
+    "register_module_backward_hook", "register_module_buffer_registration_hook",
+    "register_module_forward_hook", "register_module_forward_pre_hook", "register_module_full_backward_hook",
     "register_module_full_backward_pre_hook", "register_module_module_registration_hook",
     "register_module_parameter_registration_hook",
 ]
@@ -45,26 +45,27 @@ def register_module_module_registration_hook(hook):
 
 
 def register_module_parameter_registration_hook(hook):
-    """hook(module, name, parameter) -> None or another parameter, whenever any module registers a parameter."""
+    """hook(module, name, parameter) -> None or another parameter, whenever a module registers one."""
     return _add(hook, _global_parameter_registration_hooks)
 
 
 def register_module_forward_pre_hook(hook):
-    """hook(module, args) -> None or other args, before the forward of every module and before its own hooks."""
+    """hook(module, args) -> None or other args, before every module's own hooks and forward."""
     return _add(hook, _global_forward_pre_hooks)
 
 
 def register_module_forward_hook(hook, *, with_kwargs=False, always_call=False):
     """hook(module, args, output) -> None or another output, after the forward of every module."""
-    marks = [_global_forward_hooks_with_kwargs] * with_kwargs + [_global_forward_hooks_always_called] * always_call
+    marks = [_global_forward_hooks_with_kwargs] * with_kwargs
+    marks += [_global_forward_hooks_always_called] * always_call
     return _add(hook, _global_forward_hooks, *marks)
 
 
 def _claim_full_backward(full):
     global _global_is_full_backward_hook
     if _global_is_full_backward_hook is (not full):
-        raise RuntimeError("Cannot use both regular backward hooks and full backward hooks as a global Module hook. "
-                           "Please use only one of them.")
+        raise RuntimeError("Global backward hooks are either all regular or all full: both kinds are "
+                           "registered; keep one.")
     _global_is_full_backward_hook = full
 
 
@@ -80,13 +81,13 @@ def register_module_full_backward_pre_hook(hook):
 
 
 def register_module_full_backward_hook(hook):
-    """hook(module, grad_input, grad_output) -> None or another grad_input, after the backward of every module."""
+    """hook(module, grad_input, grad_output) -> None or another grad_input, after every module's backward."""
     _claim_full_backward(True)
     return _add(hook, _global_backward_hooks)
 
 
 def _tensors_in(value):
-    """The tensors of a tensor, tuple, list or dict (one level), with a function that puts others in their places."""
+    """The tensors of a tensor, tuple, list or dict (one level), and a function that puts others there."""
     if isinstance(value, fl.Tensor):
         return [value], lambda new: new[0]
     if isinstance(value, dict):
@@ -154,11 +155,11 @@ class _BackwardHooks:
                 continue
             result = _as_tuple(result)
             if len(result) != len(grad_inputs):
-                raise RuntimeError(f"Backward hook returned an invalid number of grad_input, got {len(result)}, but "
-                                   f"expected {len(grad_inputs)}")
+                raise RuntimeError(f"A backward hook gave {len(result)} values for grad_input, "
+                                   f"{len(grad_inputs)} are needed")
             if not self.has_differentiable_input and any(g is not None for g in result):
-                raise RuntimeError("Backward hook for Modules where no input requires gradient should always return "
-                                   "None or None for all gradients.")
+                raise RuntimeError("No input of this module requires a gradient: its backward hooks may give "
+                                   "only None, or None in every place.")
             grad_inputs = result
         return grad_inputs
 
@@ -188,12 +189,12 @@ class _Hooks:
         return self._insert(hook, self._backward_pre_hooks, prepend)
 
     def register_backward_hook(self, hook):
-        """The old form of register_full_backward_hook: what it calls grad_input are the last operator's gradients."""
+        """The old form of register_full_backward_hook: its grad_input are the last operator's gradients."""
         self._claim_full(False)
         return _add(hook, self._backward_hooks)
 
     def register_full_backward_hook(self, hook, prepend=False):
-        """hook(module, grad_input, grad_output) -> None or another grad_input, after the gradients of the inputs.
+        """hook(module, grad_input, grad_output) -> None or another grad_input, after the inputs' gradients.
 
         grad_input has one entry for each positional argument of forward, None where it is no tensor.
         """
@@ -213,7 +214,8 @@ class _Hooks:
 
         with_kwargs: hook(module, args, kwargs, output). always_call: also where forward raised.
         """
-        marks = [self._forward_hooks_with_kwargs] * with_kwargs + [self._forward_hooks_always_called] * always_call
+        marks = [self._forward_hooks_with_kwargs] * with_kwargs
+        marks += [self._forward_hooks_always_called] * always_call
         return self._insert(hook, self._forward_hooks, prepend, *marks)
 
     def _insert(self, hook, hooks, prepend, *marks):
@@ -224,8 +226,8 @@ class _Hooks:
 
     def _claim_full(self, full):
         if self._is_full_backward_hook is (not full):
-            raise RuntimeError("Cannot use both regular backward hooks and full backward hooks on a single Module. "
-                               "Please use only one of them.")
+            raise RuntimeError("The backward hooks of one Module are either all regular or all full: both "
+                               "kinds are registered; keep one.")
         self._is_full_backward_hook = full
 
     def _wrapped_call_impl(self, *args, **kwargs):
@@ -234,7 +236,8 @@ class _Hooks:
         return self._call_impl(*args, **kwargs)
 
     def _call_impl(self, *args, **kwargs):
-        if not (self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks
+        if not (self._forward_hooks or self._forward_pre_hooks or self._backward_hooks
+                or self._backward_pre_hooks
                 or _global_forward_hooks or _global_forward_pre_hooks or _global_backward_hooks
                 or _global_backward_pre_hooks):
             return self.forward(*args, **kwargs)
@@ -250,7 +253,8 @@ class _Hooks:
     def _call_with_hooks(self, args, kwargs, done):
         args, kwargs = self._before_forward(args, kwargs)
         full, old = self._backward_hooks_of_call()
-        around = _BackwardHooks(self, full, [*_global_backward_pre_hooks.values(), *self._backward_pre_hooks.values()])
+        around = _BackwardHooks(self, full,
+                                [*_global_backward_pre_hooks.values(), *self._backward_pre_hooks.values()])
         if around.hooks or around.pre_hooks:
             args = around.around_input(args)
         output = self.forward(*args, **kwargs)
@@ -271,8 +275,8 @@ class _Hooks:
                 if result is None:
                     continue
                 if not (isinstance(result, tuple) and len(result) == 2):
-                    raise RuntimeError("forward pre-hook must return None or a tuple of (new_args, new_kwargs), but "
-                                       f"got {result}.")
+                    raise RuntimeError("A forward pre-hook with_kwargs has to give None or the pair (args, "
+                                       f"kwargs), not {result}.")
                 args, kwargs = result
             else:
                 result = hook(self, args)
@@ -299,8 +303,8 @@ class _Hooks:
                 try:
                     hook(self, args, kwargs, None) if with_kwargs else hook(self, args, None)
                 except Exception as error:
-                    warnings.warn(f"a forward hook with always_call raised an exception that was silenced as another error "
-                             f"was raised in forward: {error}")
+                    warnings.warn("forward failed, and then so did a forward hook registered with "
+                                  f"always_call; the hook's own error: {error}")
 
 
 def _hook_last_node(module, hooks, output):

@@ -27,20 +27,21 @@ class _State:
 
     def get_extra_state(self):
         """To override: whatever else belongs into the state_dict."""
-        raise RuntimeError("Reached a code path in Module.get_extra_state() that should never be called.")
+        raise RuntimeError("Module.get_extra_state() has no default: a subclass has to define it.")
 
     def set_extra_state(self, state):
         """To override: takes what get_extra_state() gave."""
-        raise RuntimeError("Reached a code path in Module.set_extra_state() that should never be called.")
+        raise RuntimeError("Module.set_extra_state() has no default: a subclass has to define it.")
 
     def _has_own(self, method):
         return getattr(type(self), method) is not getattr(_State, method)
 
     # --- saving ---
     def state_dict(self, *args, destination=None, prefix="", keep_vars=False):
-        """Parameters and persistent buffers of the module and of all below it, by name; detached unless keep_vars."""
+        """Parameters and persistent buffers, here and in all below, by name; detached unless keep_vars."""
         if args:
-            warnings.warn("Positional args are being deprecated, use kwargs instead.", FutureWarning, stacklevel=2)
+            warnings.warn("Positional args are being deprecated, use kwargs instead.", FutureWarning,
+                          stacklevel=2)
             destination, prefix, keep_vars = (*args, *(destination, prefix, keep_vars)[len(args):])
         if destination is None:
             destination = OrderedDict()
@@ -86,26 +87,27 @@ class _State:
 
     def _register_state_dict_hook(self, hook):
         if getattr(hook, "_from_public_api", False):
-            raise RuntimeError("Cannot register the same function as the state dict post hook that was previously "
-                               "registered via register_state_dict_post_hook")
+            raise RuntimeError("This hook is registered already, with register_state_dict_post_hook; it "
+                               "cannot be registered here too.")
         return _add(hook, self._state_dict_hooks)
 
     # --- loading ---
     def register_load_state_dict_pre_hook(self, hook):
-        """hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)."""
+        """Calls hook before loading, with the module and the arguments of _load_from_state_dict."""
         return self._register_load_state_dict_pre_hook(hook, with_module=True)
 
     def _register_load_state_dict_pre_hook(self, hook, with_module=False):
         return _add(_LoadHook(hook, self if with_module else None), self._load_state_dict_pre_hooks)
 
     def register_load_state_dict_post_hook(self, hook):
-        """hook(module, incompatible_keys) -> None, after loading; may edit the lists of missing and unexpected keys."""
+        """hook(module, incompatible_keys) -> None, after loading; may edit its lists of names."""
         return _add(hook, self._load_state_dict_post_hooks)
 
     def load_state_dict(self, state_dict, strict=True, assign=False):
         """Copies what state_dict() gave into the parameters and buffers.
 
-        strict: names that are missing or unknown are an error. assign: takes the tensors themselves instead of copying.
+        strict: names that are missing or unknown are an error.
+        assign: takes the tensors themselves instead of copying.
         Returns (missing_keys, unexpected_keys).
         """
         if not hasattr(state_dict, "keys") or not hasattr(state_dict, "__getitem__"):
@@ -128,9 +130,8 @@ class _State:
             keys = _IncompatibleKeys(missing, unexpected)
             for hook in module._load_state_dict_post_hooks.values():
                 if hook(module, keys) is not None:
-                    raise AssertionError("Hooks registered with ``register_load_state_dict_post_hook`` are not "
-                                         "expected to return new values, if incompatible_keys need to be modified, "
-                                         "it should be done inplace.")
+                    raise AssertionError("A hook of register_load_state_dict_post_hook has to return None; "
+                                         "it may edit incompatible_keys in place.")
 
         load(self, state_dict)
         if strict:
@@ -139,7 +140,8 @@ class _State:
                     names = ", ".join(f'"{k}"' for k in keys)
                     errors.insert(0, f"{title} key(s) in state_dict: {names}. ")
         if errors:
-            raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(errors))
+            raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t"
+                               + "\n\t".join(errors))
         return _IncompatibleKeys(missing, unexpected)
 
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
@@ -169,18 +171,14 @@ class _State:
     def _load_entry(self, name, own, key, given, assign):
         """Puts one tensor in its place; the error message, or None."""
         if not isinstance(given, fl.Tensor):
-            return (f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from '
-                    f"checkpoint but received {type(given)}")
+            return f'parameter "{key}": the checkpoint should hold a tensor, but holds {type(given)}'
         if not is_lazy(own) and own.dim() == 0 and tuple(given.shape) == (1,):
             given = given[0]  # a form of old files
         if not is_lazy(own) and given.shape != own.shape:
-            return (f"size mismatch for {key}: copying a param with shape {given.shape} from checkpoint, the "
-                    f"shape in current model is {own.shape}.")
+            return f"size mismatch for {key}: {given.shape} in the checkpoint, {own.shape} in the model."
         if not is_lazy(own) and own.device.type == "meta" and given.device.type != "meta" and not assign:
-            warnings.warn(f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the "
-                          "current model, which is a no-op. (Did you mean to pass `assign=True` to assign items in "
-                          "the state dictionary to their corresponding key in the module instead of copying them in "
-                          "place?)")
+            warnings.warn(f"{key}: the model's tensor is on meta, so copying the checkpoint's into it does "
+                          "nothing. assign=True would put the checkpoint's tensor in its place.")
         try:
             with fl.no_grad():
                 if assign:
@@ -191,8 +189,8 @@ class _State:
                 else:
                     own.copy_(given)
         except Exception as error:
-            return (f'While copying the parameter named "{key}", whose dimensions in the model are {own.size()} and '
-                    f"whose dimensions in the checkpoint are {given.size()}, an exception occurred : {error.args}.")
+            return (f'parameter "{key}" ({own.size()} in the model, {given.size()} in the checkpoint) could '
+                    f"not be loaded: {error.args}.")
         return None
 
     def _load_extra_state(self, state_dict, prefix, strict, missing_keys, unexpected_keys):

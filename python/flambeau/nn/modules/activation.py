@@ -7,9 +7,10 @@ from flambeau.nn.modules.module import Module
 from flambeau.nn.parameter import Parameter
 
 __all__ = [
-    "CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "LogSigmoid",
-    "LogSoftmax", "Mish", "MultiheadAttention", "PReLU", "RReLU", "ReLU", "ReLU6", "SELU", "SiLU", "Sigmoid",
-    "Softmax", "Softmax2d", "Softmin", "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold",
+    "CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU",
+    "LogSigmoid", "LogSoftmax", "Mish", "MultiheadAttention", "PReLU", "RReLU", "ReLU", "ReLU6", "SELU",
+    "SiLU", "Sigmoid", "Softmax", "Softmax2d", "Softmin", "Softplus", "Softshrink", "Softsign", "Tanh",
+    "Tanhshrink", "Threshold",
 ]
 
 
@@ -343,7 +344,7 @@ class Softmax2d(Module):
 
     def forward(self, input):
         if input.dim() not in (3, 4):
-            raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead")
+            raise ValueError(f"Softmax2d: 'input' needs 3 or 4 dimensions, not {input.dim()}")
         return F.softmax(input, -3)
 
 
@@ -355,11 +356,11 @@ class MultiheadAttention(Module):
 
     __constants__ = ["batch_first"]
 
-    def __init__(self, embed_dim, num_heads, dropout=0.0, bias=True, add_bias_kv=False, add_zero_attn=False, kdim=None,
-                 vdim=None, batch_first=False, device=None, dtype=None):
+    def __init__(self, embed_dim, num_heads, dropout=0.0, bias=True, add_bias_kv=False, add_zero_attn=False,
+                 kdim=None, vdim=None, batch_first=False, device=None, dtype=None):
         if embed_dim <= 0 or num_heads <= 0:
-            raise ValueError(f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and "
-                             f"num_heads={num_heads} instead")
+            raise ValueError(f"'embed_dim' and 'num_heads' have to be positive, not {embed_dim} and "
+                             f"{num_heads}")
         how = {"device": device, "dtype": dtype}
         super().__init__()
         self.embed_dim = embed_dim
@@ -409,12 +410,13 @@ class MultiheadAttention(Module):
                 average_attn_weights=True, is_causal=False):
         """The output, and the attention weights if need_weights.
 
-        key_padding_mask (batch, source) and attn_mask (target, source), or (batch * heads, target, source): True or
-        -inf where not to look. is_causal says that attn_mask is the causal one.
+        key_padding_mask (batch, source) and attn_mask (target, source), or (batch * heads, target, source):
+        True or -inf where not to look. is_causal says that attn_mask is the causal one.
         """
         batched = query.dim() == 3
         key_padding_mask = F._canonical_mask(key_padding_mask, "key_padding_mask",
-                                             None if attn_mask is None else attn_mask.dtype, "attn_mask", query.dtype)
+                                             None if attn_mask is None else attn_mask.dtype, "attn_mask",
+                                             query.dtype)
         attn_mask = F._canonical_mask(attn_mask, "attn_mask", None, "", query.dtype, False)
         if self.batch_first and batched:
             query, key, value = _transposed(query, key, value)
@@ -422,14 +424,15 @@ class MultiheadAttention(Module):
             "use_separate_proj_weight": True, "q_proj_weight": self.q_proj_weight,
             "k_proj_weight": self.k_proj_weight, "v_proj_weight": self.v_proj_weight}
         output, weights = F.multi_head_attention_forward(
-            query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight, self.in_proj_bias, self.bias_k,
-            self.bias_v, self.add_zero_attn, self.dropout, self.out_proj.weight, self.out_proj.bias,
-            training=self.training, key_padding_mask=key_padding_mask, need_weights=need_weights, attn_mask=attn_mask,
-            average_attn_weights=average_attn_weights, is_causal=is_causal, **separate)
+            query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight, self.in_proj_bias,
+            self.bias_k, self.bias_v, self.add_zero_attn, self.dropout, self.out_proj.weight,
+            self.out_proj.bias, training=self.training, key_padding_mask=key_padding_mask,
+            need_weights=need_weights, attn_mask=attn_mask, average_attn_weights=average_attn_weights,
+            is_causal=is_causal, **separate)
         return (output.transpose(1, 0) if self.batch_first and batched else output), weights
 
     def merge_masks(self, attn_mask, key_padding_mask, query):
-        """Both masks as one of (batch, heads, target, source), and its type (0: attn_mask alone, 1: padding, 2: both)."""
+        """Both masks as one (batch, heads, target, source), and its type (0 attn_mask, 1 padding, 2 both)."""
         kind, merged = None, None
         if key_padding_mask is not None:
             kind, merged = 1, key_padding_mask
@@ -442,7 +445,8 @@ class MultiheadAttention(Module):
                 expanded = attn_mask.view(1, 1, length, length).expand(batch, self.num_heads, -1, -1)
             merged = expanded
             if key_padding_mask is not None:
-                merged = expanded + key_padding_mask.view(batch, 1, 1, length).expand(-1, self.num_heads, -1, -1)
+                padding = key_padding_mask.view(batch, 1, 1, length)
+                merged = expanded + padding.expand(-1, self.num_heads, -1, -1)
         return merged, kind
 
 

@@ -15,19 +15,20 @@ _ASMoutput = namedtuple("_ASMoutput", ["output", "loss"])
 class AdaptiveLogSoftmaxWithLoss(Module):
     """Adaptive softmax (Grave et al., 2017): classes sorted by frequency and divided at the cutoffs.
 
-    The head decides among the frequent classes and the clusters; each cluster has a smaller projection, by div_value.
+    The head decides among frequent classes and clusters; each cluster has a smaller projection, by div_value.
     forward(input, target) gives the log-probabilities of the targets and the loss.
     """
 
-    def __init__(self, in_features, n_classes, cutoffs, div_value=4.0, head_bias=False, device=None, dtype=None):
+    def __init__(self, in_features, n_classes, cutoffs, div_value=4.0, head_bias=False, device=None,
+                 dtype=None):
         super().__init__()
         cutoffs = list(cutoffs)
         if not cutoffs:
-            raise ValueError("cutoffs should be a sequence of length larger than 0")
+            raise ValueError("'cutoffs' is empty; it needs at least one number")
         if (cutoffs != sorted(cutoffs) or min(cutoffs) <= 0 or max(cutoffs) > n_classes - 1
                 or len(set(cutoffs)) != len(cutoffs) or any(int(c) != c for c in cutoffs)):
-            raise ValueError("cutoffs should be a sequence of unique, positive integers sorted in an increasing order, "
-                             "where each value is between 1 and n_classes-1")
+            raise ValueError(f"'cutoffs' has to be integers from 1 to n_classes - 1 ({n_classes - 1}) that "
+                             f"grow strictly, not {cutoffs}")
         how = {"device": device, "dtype": dtype}
         self.in_features, self.n_classes = in_features, n_classes
         self.cutoffs = [*cutoffs, n_classes]
@@ -52,17 +53,19 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     def forward(self, input_, target_):
         batched = target_.dim() > 0
         if target_.dim() > 1:
-            raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+            raise RuntimeError(f"'target' has {target_.dim()} dimensions; it needs 0 or 1, one class for "
+                               "each input")
         if batched and input_.shape[0] != target_.shape[0]:
-            raise RuntimeError("Input and target should have the same size in the batch dimension.")
+            raise RuntimeError(f"'input' holds a batch of {input_.shape[0]}, 'target' one of "
+                               f"{target_.shape[0]}; they have to agree.")
         if input_.dim() != (2 if batched else 1):
-            raise RuntimeError(f"{1 + batched}D target tensor expects {2 if batched else 1}D input tensors, but found "
-                               f"inputs with size {input_.size()}")
+            raise RuntimeError(f"{1 + batched}D target tensor expects {2 if batched else 1}D input tensors, "
+                               f"but found inputs with size {input_.size()}")
         input = input_ if batched else input_.unsqueeze(0)
         target = target_ if batched else target_.unsqueeze(0)
         if target.numel() and (int(target.min()) < 0 or int(target.max()) >= self.n_classes):
-            raise RuntimeError(f"Target values should be in [0, {self.n_classes - 1}], but values in range "
-                               f"[{int(target.min())}, {int(target.max())}] were found. ")
+            raise RuntimeError(f"'target' reaches from {int(target.min())} to {int(target.max())}; classes "
+                               f"go from 0 to {self.n_classes - 1}.")
         output = self._log_probabilities(input, target)
         loss = (-output).mean()
         return _ASMoutput(output if batched else output.squeeze(0), loss)

@@ -5,8 +5,8 @@ from flambeau.nn.modules.lazy import LazyModuleMixin
 from flambeau.nn.modules.module import Module
 from flambeau.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
 
-__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d",
-           "SyncBatchNorm"]
+__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "LazyBatchNorm1d", "LazyBatchNorm2d",
+           "LazyBatchNorm3d", "SyncBatchNorm"]
 
 
 class _NormBase(Module):
@@ -15,8 +15,8 @@ class _NormBase(Module):
     _version = 2
     __constants__ = ["track_running_stats", "momentum", "eps", "num_features", "affine"]
 
-    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None,
-                 dtype=None, *, bias=True):
+    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True,
+                 device=None, dtype=None, *, bias=True):
         super().__init__()
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
@@ -61,13 +61,14 @@ class _NormBase(Module):
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
                               error_msgs):
         version = local_metadata.get("version", None)
-        if (version is None or version < 2) and self.track_running_stats:  # before num_batches_tracked existed
+        # before num_batches_tracked existed
+        if (version is None or version < 2) and self.track_running_stats:
             counter = self.num_batches_tracked
             state_dict.setdefault(prefix + "num_batches_tracked",
                                   counter if counter is not None and counter.device.type != "meta"
                                   else fl.tensor(0, dtype=fl.int64))
-        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
-                                      error_msgs)
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys,
+                                      unexpected_keys, error_msgs)
 
 
 class _BatchNorm(_NormBase):
@@ -81,8 +82,9 @@ class _BatchNorm(_NormBase):
         factor = self._count_batch()
         by_batch = self.training or (self.running_mean is None and self.running_var is None)
         running = not self.training or self.track_running_stats
-        return F.batch_norm(input, self.running_mean if running else None, self.running_var if running else None,
-                            self.weight, self.bias, by_batch, factor, self.eps)
+        return F.batch_norm(input, self.running_mean if running else None,
+                            self.running_var if running else None, self.weight, self.bias, by_batch,
+                            factor, self.eps)
 
     def _count_batch(self):
         """Counts this batch in training; the weight it has in the running statistics."""
@@ -97,8 +99,8 @@ class _BatchNorm(_NormBase):
 class _LazyNormBase(LazyModuleMixin, _NormBase):
     """Takes num_features from the first input."""
 
-    def __init__(self, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, *,
-                 bias=True):
+    def __init__(self, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None,
+                 *, bias=True):
         super().__init__(0, eps, momentum, False, False, device, dtype)
         self.affine, self.track_running_stats = affine, track_running_stats
         how = {"device": device, "dtype": dtype}
@@ -173,10 +175,10 @@ class LazyBatchNorm3d(_LazyNormBase, _BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalisation over the batches of all processes of a group. In one process: batch normalisation."""
+    """Batch normalisation over the batches of all processes of a group; alone, plain batch normalisation."""
 
-    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, process_group=None,
-                 device=None, dtype=None, *, bias=True):
+    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True,
+                 process_group=None, device=None, dtype=None, *, bias=True):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
         self.process_group = process_group
 

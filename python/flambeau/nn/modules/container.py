@@ -96,12 +96,12 @@ class Sequential(_ModuleSequence):
 
     def __add__(self, other):
         if not isinstance(other, Sequential):
-            raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
+            raise ValueError(f"A Sequential can be added to a Sequential only, not to {type(other)}.")
         return Sequential(*self, *other)
 
     def __iadd__(self, other):
         if not isinstance(other, Sequential):
-            raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
+            raise ValueError(f"A Sequential can be added to a Sequential only, not to {type(other)}.")
         return self.extend(other)
 
     def __mul__(self, times):
@@ -159,7 +159,7 @@ class ModuleList(_ModuleSequence):
     def extend(self, modules):
         """Adds all modules of an iterable."""
         if not isinstance(modules, abc.Iterable):
-            raise TypeError("ModuleList.extend should be called with an iterable, but got " + type(modules).__name__)
+            raise TypeError(f"ModuleList.extend needs an iterable of modules, not {type(modules).__name__}")
         for module in list(modules):
             self.append(module)
         return self
@@ -227,16 +227,16 @@ class ModuleDict(Module):
 
 def _pairs(given, name):
     if not isinstance(given, abc.Iterable):
-        raise TypeError(f"{name}.update should be called with an iterable of key/value pairs, but got "
-                        + type(given).__name__)
+        raise TypeError(f"{name}.update needs a mapping or an iterable of pairs, not {type(given).__name__}")
     if isinstance(given, abc.Mapping) or hasattr(given, "items"):
         return list(given.items())
     pairs = []
     for k, pair in enumerate(given):
         if not isinstance(pair, abc.Iterable):
-            raise TypeError(f"{name} update sequence element #{k} should be Iterable; is {type(pair).__name__}")
+            raise TypeError(f"{name}.update: element {k} is no pair but {type(pair).__name__}")
         if len(pair) != 2:
-            raise ValueError(f"{name} update sequence element #{k} has length {len(pair)}; 2 is required")
+            raise ValueError(f"{name}.update: element {k} holds {len(pair)} values; a key and a value are "
+                             "needed")
         pairs.append(tuple(pair))
     return pairs
 
@@ -294,7 +294,8 @@ class ParameterList(Module):
 
     def extend(self, values):
         if not isinstance(values, abc.Iterable) or isinstance(values, fl.Tensor):
-            raise TypeError("ParameterList.extend should be called with an iterable, but got " + type(values).__name__)
+            raise TypeError("ParameterList.extend needs an iterable of parameters, not "
+                            f"{type(values).__name__}")
         for value in list(values):
             self.append(value)
         return self
@@ -318,8 +319,7 @@ class ParameterDict(Module):
     @staticmethod
     def _name(key):
         if not isinstance(key, str):
-            raise TypeError(f"Index given to ParameterDict cannot be used as a key as it is not a string (type is "
-                            f"'{type(key).__name__}'). Open an issue on github if you need non-string keys.")
+            raise TypeError(f"The keys of a ParameterDict are strings; this one is '{type(key).__name__}'.")
         return key
 
     def __getitem__(self, key):

@@ -9,19 +9,19 @@ from flambeau.nn.modules.tuples import _pair, _reverse_repeat_tuple, _single, _t
 from flambeau.nn.parameter import Parameter, UninitializedParameter
 
 __all__ = [
-    "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "LazyConv1d", "LazyConv2d",
-    "LazyConv3d", "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d",
+    "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "LazyConv1d",
+    "LazyConv2d", "LazyConv3d", "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d",
 ]
 
 
 class _ConvNd(Module):
     """What convolutions of every number of dimensions share."""
 
-    __constants__ = ["stride", "padding", "dilation", "groups", "padding_mode", "output_padding", "in_channels",
-                     "out_channels", "kernel_size"]
+    __constants__ = ["stride", "padding", "dilation", "groups", "padding_mode", "output_padding",
+                     "in_channels", "out_channels", "kernel_size"]
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride, padding, dilation, transposed, output_padding,
-                 groups, bias, padding_mode, device=None, dtype=None):
+    def __init__(self, in_channels, out_channels, kernel_size, stride, padding, dilation, transposed,
+                 output_padding, groups, bias, padding_mode, device=None, dtype=None):
         super().__init__()
         _check_arguments(in_channels, out_channels, kernel_size, stride, padding, groups, padding_mode)
         self.in_channels = in_channels
@@ -63,7 +63,8 @@ class _ConvNd(Module):
                 init.uniform_(self.bias, -bound, bound)
 
     def extra_repr(self):
-        text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
+        text = (f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, "
+                f"stride={self.stride}")
         zeros = (0,) * len(self.kernel_size)
         if self.padding != zeros:
             text += f", padding={self.padding}"
@@ -98,7 +99,7 @@ def _check_arguments(in_channels, out_channels, kernel_size, stride, padding, gr
             raise ValueError("padding='same' is not supported for strided convolutions")
     modes = {"zeros", "reflect", "replicate", "circular"}
     if padding_mode not in modes:
-        raise ValueError(f"padding_mode must be one of {modes}, but got padding_mode='{padding_mode}'")
+        raise ValueError(f"'padding_mode' is '{padding_mode}'; possible are {sorted(modes)}")
 
 
 class _Conv(_ConvNd):
@@ -106,12 +107,12 @@ class _Conv(_ConvNd):
 
     _tuple, _function = None, None
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,
-                 padding_mode="zeros", device=None, dtype=None):
+    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1,
+                 bias=True, padding_mode="zeros", device=None, dtype=None):
         as_tuple = type(self)._tuple
         super().__init__(in_channels, out_channels, as_tuple(kernel_size), as_tuple(stride),
-                         padding if isinstance(padding, str) else as_tuple(padding), as_tuple(dilation), False,
-                         as_tuple(0), groups, bias, padding_mode, device, dtype)
+                         padding if isinstance(padding, str) else as_tuple(padding), as_tuple(dilation),
+                         False, as_tuple(0), groups, bias, padding_mode, device, dtype)
 
     def _conv_forward(self, input, weight, bias):
         padding = self.padding
@@ -147,30 +148,33 @@ class _ConvTransposeNd(_ConvNd):
 
     _tuple, _function = None, None
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1,
-                 bias=True, dilation=1, padding_mode="zeros", device=None, dtype=None):
+    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0,
+                 groups=1, bias=True, dilation=1, padding_mode="zeros", device=None, dtype=None):
         if padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
         as_tuple = type(self)._tuple
-        super().__init__(in_channels, out_channels, as_tuple(kernel_size), as_tuple(stride), as_tuple(padding),
-                         as_tuple(dilation), True, as_tuple(output_padding), groups, bias, padding_mode, device, dtype)
+        super().__init__(in_channels, out_channels, as_tuple(kernel_size), as_tuple(stride),
+                         as_tuple(padding), as_tuple(dilation), True, as_tuple(output_padding), groups, bias,
+                         padding_mode, device, dtype)
 
-    def _output_padding(self, input, output_size, stride, padding, kernel_size, num_spatial_dims, dilation=None):
+    def _output_padding(self, input, output_size, stride, padding, kernel_size, num_spatial_dims,
+                        dilation=None):
         """What has to be added at the end to get output_size."""
         if output_size is None:
             return tuple(self.output_padding)
         if len(output_size) == num_spatial_dims + 2:
             output_size = output_size[2:]
         if len(output_size) != num_spatial_dims:
-            raise ValueError(f"ConvTranspose{num_spatial_dims}D: for {input.dim()}D input, output_size must have "
-                             f"{num_spatial_dims} or {num_spatial_dims + 2} elements (got {len(output_size)})")
+            raise ValueError(f"ConvTranspose{num_spatial_dims}d: 'output_size' has {len(output_size)} "
+                             f"numbers; with an 'input' of {input.dim()} dimensions it takes "
+                             f"{num_spatial_dims} or {num_spatial_dims + 2}")
         dilation = dilation or (1,) * num_spatial_dims
         least = [(n - 1) * s - 2 * p + d * (k - 1) + 1 for n, s, p, k, d in
                  zip(input.shape[-num_spatial_dims:], stride, padding, kernel_size, dilation)]
         most = [low + s - 1 for low, s in zip(least, stride)]
         if any(not low <= size <= high for low, size, high in zip(least, output_size, most)):
-            raise ValueError(f"requested an output size of {output_size}, but valid sizes range from {least} to {most} "
-                             f"(for an input of {input.size()[2:]})")
+            raise ValueError(f"'output_size' {output_size} cannot be reached from {input.size()[2:]}: the "
+                             f"least is {least}, the most {most}")
         return tuple(size - low for size, low in zip(output_size, least))
 
     def forward(self, input, output_size=None):
@@ -203,7 +207,8 @@ class _LazyConvXdMixin(LazyModuleMixin):
 
     def __init__(self, out_channels, *args, **kwargs):
         bias = kwargs.pop("bias", args[self._bias_at] if len(args) > self._bias_at else True)
-        args = [*args[:self._bias_at], False, *args[self._bias_at + 1:]] if len(args) > self._bias_at else args
+        if len(args) > self._bias_at:
+            args = [*args[:self._bias_at], False, *args[self._bias_at + 1:]]
         more = {} if len(args) > self._bias_at else {"bias": False}
         device, dtype = kwargs.get("device"), kwargs.get("dtype")
         super().__init__(0, 0, *args, **kwargs, **more)
@@ -221,8 +226,8 @@ class _LazyConvXdMixin(LazyModuleMixin):
             return
         spatial = len(self.kernel_size)
         if input.dim() not in (spatial + 1, spatial + 2):
-            raise RuntimeError(f"Expected {spatial + 1}D (unbatched) or {spatial + 2}D (batched) input to "
-                               f"{type(self).__name__}, but got input of size: {input.shape}")
+            raise RuntimeError(f"{type(self).__name__}: 'input' needs {spatial + 1} dimensions, or "
+                               f"{spatial + 2} with a batch; its shape is {input.shape}")
         self.in_channels = input.shape[-spatial - 1]
         if self.in_channels % self.groups != 0:
             raise ValueError("in_channels must be divisible by groups")

@@ -30,12 +30,12 @@ class Unflatten(Module):
         if isinstance(dim, str):
             raise TypeError("Unflatten: dimensions by name are not supported, expected an int as dim")
         if not isinstance(unflattened_size, (tuple, list)):
-            raise TypeError("unflattened_size must be a tuple of ints, but found type "
+            raise TypeError("'unflattened_size' has to be a tuple of int, not "
                             f"{type(unflattened_size).__name__}")
         for k, size in enumerate(unflattened_size):
             if not isinstance(size, int):
-                raise TypeError(f"unflattened_size must be tuple of ints, but found element of type "
-                                f"{type(size).__name__} at pos {k}")
+                raise TypeError(f"'unflattened_size' has to hold int only; element {k} is "
+                                f"{type(size).__name__}")
         self.dim, self.unflattened_size = dim, unflattened_size
 
     def forward(self, input):

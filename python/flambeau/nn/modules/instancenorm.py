@@ -13,14 +13,14 @@ class _InstanceNorm(_NormBase):
 
     _rank_without_batch = None
 
-    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=False, track_running_stats=False, device=None,
-                 dtype=None, *, bias=True):
+    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=False, track_running_stats=False,
+                 device=None, dtype=None, *, bias=True):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
     def _check_input_dim(self, input):
         low = self._rank_without_batch
         if input.dim() not in (low, low + 1):
-            raise ValueError(f"expected {low}D or {low + 1}D input (got {input.dim()}D input)")
+            raise ValueError(f"'input' needs {low} or {low + 1} dimensions, not {input.dim()}")
 
     def _get_no_batch_dim(self):
         return self._rank_without_batch
@@ -35,11 +35,10 @@ class _InstanceNorm(_NormBase):
         features = input.size(input.dim() - self._rank_without_batch)
         if features != self.num_features:
             if self.affine:
-                raise ValueError(f"expected input's size at dim={input.dim() - self._rank_without_batch} to match "
-                                 f"num_features ({self.num_features}), but got: {features}.")
-            warnings.warn(f"input's size at dim={input.dim() - self._rank_without_batch} does not match num_features. "
-                          "You can silence this warning by not passing in num_features, which is not used because "
-                          "affine=False")
+                raise ValueError(f"dimension {input.dim() - self._rank_without_batch} of 'input' is "
+                                 f"{features}, but 'num_features' is {self.num_features}.")
+            warnings.warn(f"dimension {input.dim() - self._rank_without_batch} of 'input' is {features}, "
+                          f"'num_features' is {self.num_features}: without affine this has no effect.")
         if input.dim() == self._rank_without_batch:
             return self._apply_instance_norm(input.unsqueeze(0)).squeeze(0)
         return self._apply_instance_norm(input)
@@ -49,14 +48,13 @@ class _InstanceNorm(_NormBase):
         if local_metadata.get("version", None) is None and not self.track_running_stats:
             old = [prefix + name for name in ("running_mean", "running_var") if prefix + name in state_dict]
             if old:
-                error_msgs.append(f"Unexpected running stats buffer(s) {' and '.join(old)} for {type(self).__name__} "
-                                  "with track_running_stats=False. If state_dict is a checkpoint saved before 0.4.0, "
-                                  "this may be expected because InstanceNorm does not track running stats by default "
-                                  "since 0.4.0. Please remove these keys from state_dict.")
+                error_msgs.append(f"{type(self).__name__} has track_running_stats=False, but there is "
+                                  f"{' and '.join(old)}. Files from before version 0.4.0 may hold these, as "
+                                  "statistics were kept by default then; delete the keys from state_dict.")
                 for key in old:
                     state_dict.pop(key)
-        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
-                                      error_msgs)
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys,
+                                      unexpected_keys, error_msgs)
 
 
 class InstanceNorm1d(_InstanceNorm):
@@ -78,8 +76,8 @@ class InstanceNorm3d(_InstanceNorm):
 
 
 class _LazyInstanceNorm(_LazyNormBase, _InstanceNorm):
-    def __init__(self, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, *,
-                 bias=True):
+    def __init__(self, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None,
+                 *, bias=True):
         super().__init__(eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
     def initialize_parameters(self, input):

@@ -8,7 +8,7 @@ __all__ = ["LazyModuleMixin"]
 
 
 class LazyModuleMixin:
-    """Put before a module's class. initialize_parameters(*args) of the first call gives parameters their shapes.
+    """Put before a module's class. initialize_parameters(*args), at the first call, gives parameters shapes.
 
     After the first call the module becomes `cls_to_become`.
     """
@@ -19,8 +19,7 @@ class LazyModuleMixin:
         super().__init__(*args, **kwargs)
         self._load_hook = self._register_load_state_dict_pre_hook(self._lazy_load_hook)
         self._initialize_hook = self.register_forward_pre_hook(self._infer_parameters, with_kwargs=True)
-        warnings.warn("Lazy modules are a new feature under heavy development so changes to the API or functionality "
-                      "can happen at any moment.")
+        warnings.warn("Lazy modules are new here: how they are used may still change.")
 
     def _save_to_state_dict(self, destination, prefix, keep_vars):
         """Parameters without a shape are saved as they are."""
@@ -28,7 +27,8 @@ class LazyModuleMixin:
             if tensor is not None:
                 destination[prefix + name] = tensor if is_lazy(tensor) or keep_vars else tensor.detach()
 
-    def _lazy_load_hook(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
+    def _lazy_load_hook(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
+                        error_msgs):
         """Parameters without a shape take it from what is loaded."""
         for name, tensor in self._own_state().items():
             key = prefix + name
@@ -54,7 +54,7 @@ class LazyModuleMixin:
             self.__class__ = self.cls_to_become
 
     def _replicate_for_data_parallel(self):
-        raise RuntimeError("Modules with uninitialized parameters can't be used with `DataParallel`. Run a dummy "
-                           "forward pass to correctly initialize the modules")
+        raise RuntimeError("DataParallel cannot copy parameters that have no shape yet: call the module once "
+                           "before")
 
 

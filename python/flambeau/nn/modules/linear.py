@@ -48,7 +48,8 @@ class Linear(Module):
         return F.linear(input, self.weight, self.bias)
 
     def extra_repr(self):
-        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+        return (f"in_features={self.in_features}, out_features={self.out_features}, "
+                f"bias={self.bias is not None}")
 
 
 class NonDynamicallyQuantizableLinear(Linear):
@@ -67,7 +68,8 @@ class Bilinear(Module):
         self.in1_features = in1_features
         self.in2_features = in2_features
         self.out_features = out_features
-        self.weight = Parameter(fl.empty((out_features, in1_features, in2_features), device=device, dtype=dtype))
+        self.weight = Parameter(fl.empty((out_features, in1_features, in2_features), device=device,
+                                         dtype=dtype))
         if bias:
             self.bias = Parameter(fl.empty(out_features, device=device, dtype=dtype))
         else:

@@ -29,20 +29,20 @@ def _type_name(value):
 # What a new module starts with; __setstate__ fills in what an old pickle lacks.
 _FRESH = {
     "training": lambda: True, "_parameters": dict, "_buffers": dict, "_non_persistent_buffers_set": set,
-    "_backward_pre_hooks": OrderedDict, "_backward_hooks": OrderedDict, "_is_full_backward_hook": lambda: None,
-    "_forward_hooks": OrderedDict, "_forward_hooks_with_kwargs": OrderedDict,
-    "_forward_hooks_always_called": OrderedDict, "_forward_pre_hooks": OrderedDict,
-    "_forward_pre_hooks_with_kwargs": OrderedDict, "_state_dict_hooks": OrderedDict,
-    "_state_dict_pre_hooks": OrderedDict, "_load_state_dict_pre_hooks": OrderedDict,
-    "_load_state_dict_post_hooks": OrderedDict, "_modules": dict,
+    "_backward_pre_hooks": OrderedDict, "_backward_hooks": OrderedDict,
+    "_is_full_backward_hook": lambda: None, "_forward_hooks": OrderedDict,
+    "_forward_hooks_with_kwargs": OrderedDict, "_forward_hooks_always_called": OrderedDict,
+    "_forward_pre_hooks": OrderedDict, "_forward_pre_hooks_with_kwargs": OrderedDict,
+    "_state_dict_hooks": OrderedDict, "_state_dict_pre_hooks": OrderedDict,
+    "_load_state_dict_pre_hooks": OrderedDict, "_load_state_dict_post_hooks": OrderedDict, "_modules": dict,
 }
 
 
 class Module(_Hooks, _State):
-    """A part of a model. A subclass makes its parameters and submodules in __init__ and says in forward what it does.
+    """A part of a model. A subclass makes parameters and submodules in __init__, and computes in forward.
 
-    Attributes that are parameters, buffers or modules are registered: parameters(), to(), state_dict() find them, here
-    and in all submodules.
+    Attributes that are parameters, buffers or modules are registered: parameters(), to(), state_dict() find
+    them, here and in all submodules.
     """
 
     dump_patches = False
@@ -55,8 +55,7 @@ class Module(_Hooks, _State):
             raise TypeError(f"{type(self).__name__}.__init__() got an unexpected keyword argument "
                             f"'{next(iter(kwargs))}'")
         if args and not self.call_super_init:
-            raise TypeError(f"{type(self).__name__}.__init__() takes 1 positional argument but {len(args) + 1} were "
-                            "given")
+            raise TypeError(f"{type(self).__name__}.__init__() takes no arguments, not {len(args)}")
         own = self.__dict__
         for name, make in _FRESH.items():
             own[name] = make()
@@ -73,22 +72,21 @@ class Module(_Hooks, _State):
         """
         self._check_name(name, "buffer", self._buffers)
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise TypeError(f"cannot assign '{_type_name(tensor)}' object to buffer '{name}' (torch Tensor or None "
-                            "required)")
+            raise TypeError(f"buffer '{name}' has to be a Tensor or None, not '{_type_name(tensor)}'")
         tensor = _after_hooks(_hooks._global_buffer_registration_hooks, self, name, tensor)
         self._buffers[name] = tensor
-        (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
+        (self._non_persistent_buffers_set.discard if persistent
+         else self._non_persistent_buffers_set.add)(name)
 
     def register_parameter(self, name, param):
         """Makes a Parameter (or None) part of the module."""
         self._check_name(name, "parameter", self._parameters)
         if param is not None and not isinstance(param, Parameter):
-            raise TypeError(f"cannot assign '{_type_name(param)}' object to parameter '{name}' (torch.nn.Parameter or "
-                            "None required)")
+            raise TypeError(f"parameter '{name}' has to be an nn.Parameter or None, not "
+                            f"'{_type_name(param)}'")
         if param is not None and param.grad_fn is not None:
-            raise ValueError(f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created "
-                             f"explicitly. To express '{name}' as a function of another Tensor, compute the value in "
-                             "the forward() method.")
+            raise ValueError(f"parameter '{name}' has to be a leaf, not the result of a computation: keep "
+                             f"what it is computed from as the parameter and compute '{name}' in forward().")
         self._parameters[name] = _after_hooks(_hooks._global_parameter_registration_hooks, self, name, param)
 
     def add_module(self, name, module):
@@ -130,8 +128,8 @@ class Module(_Hooks, _State):
             self.register_parameter(name, value)
         elif parameters is not None and name in parameters:
             if value is not None:
-                raise TypeError(f"cannot assign '{_type_name(value)}' as parameter '{name}' (torch.nn.Parameter or "
-                                "None expected)")
+                raise TypeError(f"parameter '{name}' can become an nn.Parameter or None, not "
+                                f"'{_type_name(value)}'")
             self.register_parameter(name, value)
         elif isinstance(value, Module):
             if modules is None:
@@ -140,8 +138,8 @@ class Module(_Hooks, _State):
             modules[name] = _after_hooks(_hooks._global_module_registration_hooks, self, name, value)
         elif modules is not None and name in modules:
             if value is not None:
-                raise TypeError(f"cannot assign '{_type_name(value)}' as child module '{name}' (torch.nn.Module or "
-                                "None expected)")
+                raise TypeError(f"child module '{name}' can become an nn.Module or None, not "
+                                f"'{_type_name(value)}'")
             modules[name] = _after_hooks(_hooks._global_module_registration_hooks, self, name, value)
         elif isinstance(value, Buffer) or (buffers is not None and name in buffers):
             self._set_buffer(name, value, own, buffers)
@@ -150,8 +148,8 @@ class Module(_Hooks, _State):
 
     def _set_buffer(self, name, value, own, buffers):
         if value is not None and not isinstance(value, Tensor):
-            raise TypeError(f"cannot assign '{_type_name(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor "
-                            "or None expected)")
+            raise TypeError(f"buffer '{name}' can become an nn.Buffer, a Tensor or None, not "
+                            f"'{_type_name(value)}'")
         if isinstance(value, Buffer) and name not in (buffers or ()):
             self._forget(name, own, self._parameters, self._modules)
             self.register_buffer(name, value, value.persistent)
@@ -173,7 +171,8 @@ class Module(_Hooks, _State):
         object.__delattr__(self, name)
 
     def __dir__(self):
-        names = itertools.chain(dir(type(self)), self.__dict__, self._parameters, self._modules, self._buffers)
+        names = itertools.chain(dir(type(self)), self.__dict__, self._parameters, self._modules,
+                                self._buffers)
         return sorted({name for name in names if not name[:1].isdigit()})
 
     def __setstate__(self, state):
@@ -188,7 +187,9 @@ class Module(_Hooks, _State):
     # --- iteration ---
     def _named_members(self, get_members_fn, prefix="", recurse=True, remove_duplicate=True):
         seen = set()
-        modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
+        modules = [(prefix, self)]
+        if recurse:
+            modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
         for path, module in modules:
             for name, value in get_members_fn(module):
                 if value is None or value in seen:
@@ -232,7 +233,8 @@ class Module(_Hooks, _State):
         yield prefix, self
         for name, module in self._modules.items():
             if module is not None:
-                yield from module.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
+                yield from module.named_modules(memo, f"{prefix}.{name}" if prefix else name,
+                                                remove_duplicate)
 
     def modules(self, remove_duplicate=True):
         for _, module in self.named_modules(remove_duplicate=remove_duplicate):
@@ -283,7 +285,7 @@ class Module(_Hooks, _State):
 
     # --- conversion ---
     def _apply(self, fn, recurse=True):
-        """Replaces every parameter and buffer by fn of it; parameters stay the same objects where they can."""
+        """Replaces every parameter and buffer by fn of it; parameters stay the same objects if they can."""
         if recurse:
             for module in self.children():
                 module._apply(fn)
@@ -303,11 +305,10 @@ class Module(_Hooks, _State):
         return self
 
     def to(self, *args, **kwargs):
-        """to(device), to(dtype), to(tensor), to(memory_format=...): moves and converts what is floating or complex."""
+        """to(device), to(dtype), to(tensor), to(memory_format=...): moves; converts floating and complex."""
         device, dtype, non_blocking, memory_format = _target(*args, **kwargs)
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
-            raise TypeError("nn.Module.to only accepts floating point or complex dtypes, but got desired "
-                            f"dtype={dtype}")
+            raise TypeError(f"Module.to(): 'dtype' has to be floating point or complex, not {dtype}")
 
         def convert(t):
             how = {} if memory_format is None or t.dim() not in (4, 5) else {"memory_format": memory_format}
@@ -455,7 +456,8 @@ def _target(*args, device=None, dtype=None, non_blocking=False, copy=False, memo
             break
         if isinstance(args[0], fl.dtype):
             dtype = args.pop(0)
-        elif what == 0 and (args[0] is None or isinstance(args[0], (str, int, fl.device)) and args[0] is not True):
+        elif what == 0 and (args[0] is None or isinstance(args[0], (str, int, fl.device))
+                            and args[0] is not True):
             device = args.pop(0)
         elif args[0] is None:
             args.pop(0)

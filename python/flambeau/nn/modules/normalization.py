@@ -45,7 +45,8 @@ class _AffineLastDims(Module):
 
     @staticmethod
     def _shape(normalized_shape):
-        return (normalized_shape,) if isinstance(normalized_shape, numbers.Integral) else tuple(normalized_shape)
+        single = isinstance(normalized_shape, numbers.Integral)
+        return (normalized_shape,) if single else tuple(normalized_shape)
 
     def extra_repr(self):
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
@@ -54,7 +55,8 @@ class _AffineLastDims(Module):
 class LayerNorm(_AffineLastDims):
     """(input - mean) / sqrt(var + eps) over the last dimensions, times weight, plus bias."""
 
-    def __init__(self, normalized_shape, eps=1e-5, elementwise_affine=True, bias=True, device=None, dtype=None):
+    def __init__(self, normalized_shape, eps=1e-5, elementwise_affine=True, bias=True, device=None,
+                 dtype=None):
         super().__init__()
         self.normalized_shape = self._shape(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
@@ -94,11 +96,12 @@ class RMSNorm(_AffineLastDims):
 
 
 class GroupNorm(Module):
-    """(input - mean) / sqrt(var + eps) over each group of channels, times weight, plus bias, for each channel."""
+    """(input - mean) / sqrt(var + eps) over each group of channels, then weight and bias of each channel."""
 
     __constants__ = ["num_groups", "num_channels", "eps", "affine"]
 
-    def __init__(self, num_groups, num_channels, eps=1e-5, affine=True, device=None, dtype=None, *, bias=True):
+    def __init__(self, num_groups, num_channels, eps=1e-5, affine=True, device=None, dtype=None, *,
+                 bias=True):
         super().__init__()
         if num_groups <= 0:
             raise ValueError(f"num_groups must be a positive integer, but got {num_groups}")

@@ -5,8 +5,8 @@ from flambeau.nn.modules.tuples import _ntuple
 
 __all__ = [
     "CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d",
-    "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d", "ReplicationPad2d", "ReplicationPad3d",
-    "ZeroPad1d", "ZeroPad2d", "ZeroPad3d",
+    "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d", "ReplicationPad2d",
+    "ReplicationPad3d", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d",
 ]
 
 
@@ -128,7 +128,8 @@ class _CircularPadNd(_Pad):
 
     def forward(self, input):
         if input.dim() not in (self._spatial + 1, self._spatial + 2):
-            raise ValueError(f"expected {self._spatial + 1}D or {self._spatial + 2}D input (got {input.dim()}D input)")
+            raise ValueError(f"'input' needs {self._spatial + 1} or {self._spatial + 2} dimensions, not "
+                             f"{input.dim()}")
         return super().forward(input)
 
 

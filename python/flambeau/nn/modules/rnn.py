@@ -82,7 +82,7 @@ def _run_packed(step, x, sizes, state, w, b, w_projection, backwards):
 
 
 class RNNBase(Module):
-    """What RNN, LSTM and GRU share: weights weight_ih_l0, weight_hh_l0, ..., _reverse for the other direction."""
+    """What RNN, LSTM and GRU share: weights weight_ih_l0, weight_hh_l0, ...; _reverse: other direction."""
 
     __constants__ = ["mode", "input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout",
                      "bidirectional", "proj_size"]
@@ -93,7 +93,8 @@ class RNNBase(Module):
         if mode not in _GATES:
             raise ValueError("Unrecognized RNN mode: " + mode)
         _check_arguments(mode, input_size, hidden_size, num_layers, bias, batch_first, dropout, proj_size)
-        self.mode, self.input_size, self.hidden_size, self.num_layers = mode, input_size, hidden_size, num_layers
+        self.mode, self.input_size = mode, input_size
+        self.hidden_size, self.num_layers = hidden_size, num_layers
         self.bias, self.batch_first, self.dropout = bias, batch_first, float(dropout)
         self.bidirectional, self.proj_size = bidirectional, proj_size
         self._flat_weights_names, self._all_weights = [], []
@@ -138,15 +139,15 @@ class RNNBase(Module):
 
     def check_input(self, input, batch_sizes):
         if input.dtype != self.weight_ih_l0.dtype and not fl.is_autocast_enabled():
-            raise ValueError(f"RNN input dtype ({input.dtype}) does not match weight dtype "
-                             f"({self.weight_ih_l0.dtype}). Convert input: input.to({self.weight_ih_l0.dtype}), or "
-                             f"convert model: model.to({input.dtype})")
+            raise ValueError(f"'input' is {input.dtype}, the weights are {self.weight_ih_l0.dtype}: convert "
+                             f"one of them, with input.to({self.weight_ih_l0.dtype}) or "
+                             f"model.to({input.dtype})")
         expected = 2 if batch_sizes is not None else 3
         if input.dim() != expected:
             raise RuntimeError(f"input must have {expected} dimensions, got {input.dim()}")
         if self.input_size != input.size(-1):
-            raise RuntimeError(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got "
-                               f"{input.size(-1)}")
+            raise RuntimeError("The last dimension of 'input' has to be input_size: Expected "
+                               f"{self.input_size}, got {input.size(-1)}")
 
     def check_hidden_size(self, hx, expected_hidden_size, msg="Expected hidden size {}, got {}"):
         if tuple(hx.size()) != tuple(expected_hidden_size):
@@ -181,8 +182,8 @@ class RNNBase(Module):
     def forward(self, input, hx=None):
         """The outputs of the last layer at every step, and the last state of every layer and direction.
 
-        input: (length, batch, input_size), (batch, length, input_size) if batch_first, or (length, input_size); or a
-        PackedSequence. The state starts at 0 unless given.
+        input: (length, batch, input_size), (batch, length, input_size) if batch_first, (length, input_size),
+        or a PackedSequence. The state starts at 0 unless given.
         """
         if isinstance(input, PackedSequence):
             data, batch_sizes, order, back = input
@@ -191,7 +192,7 @@ class RNNBase(Module):
             output, state = self._all_layers(data, hx, batch_sizes.tolist())
             return PackedSequence(output, batch_sizes, order, back), self.permute_hidden(state, back)
         if input.dim() not in (2, 3):
-            raise ValueError(f"{type(self).__name__}: Expected input to be 2D or 3D, got {input.dim()}D instead")
+            raise ValueError(f"{type(self).__name__}: 'input' needs 2 or 3 dimensions, not {input.dim()}")
         batched = input.dim() == 3
         batch_dim = 0 if self.batch_first else 1
         if not batched:
@@ -217,8 +218,8 @@ class RNNBase(Module):
                 kind = "batched 3-D" if batched else "unbatched 2-D"
                 parts = [s.dim() for s in states]
                 got = f"({parts[0]}-D, {parts[1]}-D) tensors" if len(parts) > 1 else f"{parts[0]}-D tensor"
-                raise RuntimeError(f"For {kind} input, hx {'and cx ' if len(parts) > 1 else ''}should also be {rank}-D "
-                                   f"but got {got}")
+                raise RuntimeError(f"For {kind} input, hx {'and cx ' if len(parts) > 1 else ''}should also "
+                                   f"be {rank}-D but got {got}")
         if batched:
             return hx
         return tuple(s.unsqueeze(1) for s in hx) if isinstance(hx, tuple) else hx.unsqueeze(1)
@@ -226,7 +227,8 @@ class RNNBase(Module):
     def _first_state(self, input, batch, hx, order):
         if hx is not None:
             return self.permute_hidden(hx, order)
-        zeros = tuple(fl.zeros(shape, dtype=input.dtype, device=input.device) for shape in self._state_shapes(batch))
+        zeros = tuple(fl.zeros(shape, dtype=input.dtype, device=input.device)
+                      for shape in self._state_shapes(batch))
         return zeros if self.mode == "LSTM" else zeros[0]
 
     def _all_layers(self, x, hx, batch_sizes):
@@ -235,7 +237,8 @@ class RNNBase(Module):
         directions = []
         for number, (layer, suffix) in enumerate(self._passes()):
             w_ih, w_hh = getattr(self, "weight_ih" + suffix), getattr(self, "weight_hh" + suffix)
-            b_ih, b_hh = (getattr(self, name + suffix) if self.bias else None for name in ("bias_ih", "bias_hh"))
+            b_ih, b_hh = (getattr(self, name + suffix) if self.bias else None
+                          for name in ("bias_ih", "bias_hh"))
             w_hr = getattr(self, "weight_hr" + suffix) if self.proj_size else None
             projected = F.linear(x, w_ih, b_ih)
             state = tuple(s[number] for s in states)
@@ -266,11 +269,11 @@ class RNNBase(Module):
 
 def _check_arguments(mode, input_size, hidden_size, num_layers, bias, batch_first, dropout, proj_size):
     if isinstance(dropout, bool) or not isinstance(dropout, (int, float)) or not 0 <= dropout <= 1:
-        raise ValueError("dropout should be a number in range [0, 1] representing the probability of an element being "
-                         "zeroed")
+        raise ValueError("'dropout' is the probability that an element becomes zero: a number from 0 to 1, "
+                         f"not {dropout!r}")
     if dropout > 0 and num_layers == 1:
-        warnings.warn("dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects "
-                      f"num_layers greater than 1, but got dropout={dropout} and num_layers={num_layers}")
+        warnings.warn(f"dropout={dropout} has no effect with num_layers={num_layers}: it acts between "
+                      "layers, and not on the last one's output")
     if not isinstance(bias, bool):
         raise TypeError(f"bias should be of type bool, got: {type(bias).__name__}")
     if not isinstance(batch_first, bool):
@@ -284,22 +287,22 @@ def _check_arguments(mode, input_size, hidden_size, num_layers, bias, batch_firs
     if num_layers <= 0:
         raise ValueError("num_layers must be greater than zero")
     if proj_size < 0:
-        raise ValueError("proj_size should be a positive integer or zero to disable projections")
+        raise ValueError(f"'proj_size' has to be positive, or 0 for no projection, not {proj_size}")
     if proj_size >= hidden_size:
         raise ValueError("proj_size has to be smaller than hidden_size")
     if proj_size and mode != "LSTM":
-        raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+        raise ValueError(f"'proj_size' is for LSTM only, not for {mode}")
 
 
 class RNN(RNNBase):
     """h = tanh(W_ih x + b_ih + W_hh h + b_hh); nonlinearity "relu" in tanh's place."""
 
-    def __init__(self, input_size, hidden_size, num_layers=1, nonlinearity="tanh", bias=True, batch_first=False,
-                 dropout=0.0, bidirectional=False, device=None, dtype=None):
+    def __init__(self, input_size, hidden_size, num_layers=1, nonlinearity="tanh", bias=True,
+                 batch_first=False, dropout=0.0, bidirectional=False, device=None, dtype=None):
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(f"Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'.")
-        super().__init__("RNN_" + nonlinearity.upper(), input_size, hidden_size, num_layers, bias, batch_first,
-                         dropout, bidirectional, 0, device, dtype)
+        super().__init__("RNN_" + nonlinearity.upper(), input_size, hidden_size, num_layers, bias,
+                         batch_first, dropout, bidirectional, 0, device, dtype)
         self.nonlinearity = nonlinearity
 
 
@@ -311,20 +314,20 @@ class LSTM(RNNBase):
 
     def __init__(self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0,
                  bidirectional=False, proj_size=0, device=None, dtype=None):
-        super().__init__("LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional,
-                         proj_size, device, dtype)
+        super().__init__("LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout,
+                         bidirectional, proj_size, device, dtype)
 
     def get_expected_cell_size(self, input, batch_sizes):
         return (*self.get_expected_hidden_size(input, batch_sizes)[:2], self.hidden_size)
 
 
 class GRU(RNNBase):
-    """Gated recurrent unit: h = (1 - z) n + z h, with gates r, z and the new value n = tanh(W x + r (W h))."""
+    """Gated recurrent unit: h = (1 - z) n + z h, with gates r and z, and n = tanh(W x + r (W h))."""
 
     def __init__(self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0,
                  bidirectional=False, device=None, dtype=None):
-        super().__init__("GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0,
-                         device, dtype)
+        super().__init__("GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout,
+                         bidirectional, 0, device, dtype)
 
 
 class RNNCellBase(Module):
@@ -362,15 +365,15 @@ class RNNCellBase(Module):
         """The state after one step, from (batch, ...) or from single vectors."""
         name = type(self).__name__
         if input.dim() not in (1, 2):
-            raise ValueError(f"{name}: Expected input to be 1D or 2D, got {input.dim()}D instead")
+            raise ValueError(f"{name}: 'input' needs 1 or 2 dimensions, not {input.dim()}")
         for number, state in enumerate(states):
             if state is not None and state.dim() not in (1, 2):
                 which = "hidden" if len(states) == 1 else f"hx[{number}]"
-                raise ValueError(f"{name}: Expected {which} to be 1D or 2D, got {state.dim()}D instead")
+                raise ValueError(f"{name}: '{which}' needs 1 or 2 dimensions, not {state.dim()}")
         batched = input.dim() == 2
         x = input if batched else input.unsqueeze(0)
         if x.size(1) != self.input_size:
-            raise RuntimeError(f"input has inconsistent input_size: got {x.size(1)} expected {self.input_size}")
+            raise RuntimeError(f"'input' has size {x.size(1)}, but input_size is {self.input_size}")
         full = []
         for state in states:
             if state is None:
@@ -378,9 +381,9 @@ class RNNCellBase(Module):
             elif not batched:
                 state = state.unsqueeze(0)
             if state.size(0) != x.size(0):
-                raise RuntimeError(f"Input batch size {x.size(0)} doesn't match hidden0 batch size {state.size(0)}")
+                raise RuntimeError(f"'input' holds a batch of {x.size(0)}, the state one of {state.size(0)}")
             if state.size(1) != self.hidden_size:
-                raise RuntimeError(f"hidden0 has inconsistent hidden_size: got {state.size(1)}, expected "
+                raise RuntimeError(f"the state has size {state.size(1)}, but hidden_size is "
                                    f"{self.hidden_size}")
             full.append(state)
         projected = F.linear(x, self.weight_ih, self.bias_ih)

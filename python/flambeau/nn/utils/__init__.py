@@ -1,7 +1,7 @@
 """Tools for modules and their gradients."""
 from flambeau.nn.utils import (  # noqa: F401
-    fusion, memory_format, parametrizations, parametrize, prune, rnn, spectral_norm as _spectral_norm, stateless,
-    weight_norm as _weight_norm,
+    fusion, memory_format, parametrizations, parametrize, prune, rnn, spectral_norm as _spectral_norm,
+    stateless, weight_norm as _weight_norm,
 )
 from flambeau.nn.utils.clip_grad import (  # noqa: F401
     clip_grad_norm, clip_grad_norm_, clip_grad_value_, clip_grads_with_norm_, get_total_norm,

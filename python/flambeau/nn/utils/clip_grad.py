@@ -22,9 +22,8 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
         norms = [fl.linalg_vector_norm(t, norm_type).to(device) for t in tensors]
         total = fl.linalg_vector_norm(fl.stack(norms), norm_type)
         if error_if_nonfinite and not bool(total.isfinite()):
-            raise RuntimeError(f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so "
-                               "it cannot be clipped. To disable this error and scale the gradients by the non-finite "
-                               "norm anyway, set `error_if_nonfinite=False`")
+            raise RuntimeError(f"the total norm (order {norm_type}) of the gradients is non-finite. Pass "
+                               "error_if_nonfinite=False to scale them by it all the same")
         return total
 
 
@@ -40,7 +39,7 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
     """Scales the gradients so that their total norm is at most max_norm. Returns the norm before."""
     parameters = [parameters] if isinstance(parameters, fl.Tensor) else list(parameters)
     if not parameters:
-        warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=2)
+        warnings.warn("clip_grad_norm_(): 'parameters' is empty, so nothing is clipped.", stacklevel=2)
     total = get_total_norm(_gradients(parameters), norm_type, error_if_nonfinite, foreach)
     clip_grads_with_norm_(parameters, max_norm, total, foreach)
     return total
@@ -48,7 +47,7 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
 
 def clip_grad_norm(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
     """The old name of clip_grad_norm_."""
-    warnings.warn("`nn.utils.clip_grad_norm` is now deprecated in favor of `nn.utils.clip_grad_norm_`.", FutureWarning,
+    warnings.warn("clip_grad_norm() is an old name and deprecated; call clip_grad_norm_().", FutureWarning,
                   stacklevel=2)
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
 

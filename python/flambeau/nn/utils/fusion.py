@@ -41,8 +41,8 @@ def fuse_conv_bn_eval(conv, bn, transpose=False):
     """A convolution that does what conv and bn do, in inference."""
     _check_inference(conv, bn)
     fused = copy.deepcopy(conv)
-    fused.weight, fused.bias = fuse_conv_bn_weights(fused.weight, fused.bias, bn.running_mean, bn.running_var, bn.eps,
-                                                    bn.weight, bn.bias, transpose)
+    fused.weight, fused.bias = fuse_conv_bn_weights(fused.weight, fused.bias, bn.running_mean, bn.running_var,
+                                                    bn.eps, bn.weight, bn.bias, transpose)
     return fused
 
 
@@ -50,8 +50,9 @@ def fuse_linear_bn_eval(linear, bn):
     """A Linear that does what linear and bn do, in inference."""
     _check_inference(linear, bn)
     if linear.out_features != bn.num_features and bn.num_features != 1:
-        raise AssertionError("To fuse, linear.out_features == bn.num_features or bn.num_features == 1")
+        raise AssertionError(f"'bn' must have 1 or {linear.out_features} features (linear.out_features), "
+                             f"it has {bn.num_features}")
     fused = copy.deepcopy(linear)
-    fused.weight, fused.bias = fuse_linear_bn_weights(fused.weight, fused.bias, bn.running_mean, bn.running_var, bn.eps,
-                                                      bn.weight, bn.bias)
+    fused.weight, fused.bias = fuse_linear_bn_weights(fused.weight, fused.bias, bn.running_mean,
+                                                      bn.running_var, bn.eps, bn.weight, bn.bias)
     return fused

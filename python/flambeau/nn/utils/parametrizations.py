@@ -12,14 +12,14 @@ __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 class _Orthogonal(Module):
     """A matrix (..., n, k) with orthonormal columns (rows if k > n) from any matrix.
 
-    orthogonal_map: "matrix_exp" and "cayley" of the antisymmetric part, or "householder", a product of reflections.
-    use_trivialization: the result is multiplied by the matrix that was there at first.
+    orthogonal_map: "matrix_exp" and "cayley" of the antisymmetric part, or "householder", a product of
+    reflections. use_trivialization: the result is multiplied by the matrix that was there at first.
     """
 
     def __init__(self, weight, orthogonal_map, use_trivialization=True):
         super().__init__()
         if weight.is_complex() and orthogonal_map == "householder":
-            raise ValueError("The householder parametrization does not support complex tensors.")
+            raise ValueError("orthogonal(): orthogonal_map='householder' takes real tensors only")
         self.shape, self.orthogonal_map = weight.shape, orthogonal_map
         self.register_buffer("base", None)
         self._with_base = use_trivialization
@@ -49,14 +49,13 @@ class _Orthogonal(Module):
 
     def right_inverse(self, Q):
         if Q.shape != self.shape:
-            raise ValueError(f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape "
-                             f"{Q.shape}.")
+            raise ValueError(f"orthogonal: the value must be of shape {self.shape}, got {Q.shape}.")
         wide = Q.size(-2) < Q.size(-1)
         tall = Q.mT if wide else Q
         if self.orthogonal_map == "householder" or not self._with_base:
             if self.orthogonal_map != "householder":
-                raise NotImplementedError("It is not possible to assign to the matrix exponential or the Cayley "
-                                          "parametrizations when use_trivialization=False.")
+                raise NotImplementedError("orthogonal: to assign a value with the map 'matrix_exp' or "
+                                          "'cayley', parametrize with use_trivialization=True.")
             reflectors, tau = fl.geqrf(tall)
             # The diagonal above 0 is R's, whose signs the reflections' product has to be multiplied by.
             reflectors.diagonal(dim1=-2, dim2=-1).sign_()
@@ -64,7 +63,8 @@ class _Orthogonal(Module):
         if tall.size(-2) == tall.size(-1):
             basis = tall.clone()
         else:
-            rest = fl.randn(*tall.shape[:-1], tall.size(-2) - tall.size(-1), dtype=tall.dtype, device=tall.device)
+            shape = (*tall.shape[:-1], tall.size(-2) - tall.size(-1))
+            rest = fl.randn(shape, dtype=tall.dtype, device=tall.device)
             basis, r = fl.linalg.qr(fl.cat([tall, rest], dim=-1))
             signs = r.diagonal(dim1=-2, dim2=-1).sign()
             basis = basis * signs.unsqueeze(-2)
@@ -74,7 +74,7 @@ class _Orthogonal(Module):
 
 
 def _householder_product(X):
-    """The product of the reflections whose vectors are the columns below the diagonal, times the diagonal's signs."""
+    """The product of the reflections by the columns below the diagonal, times the diagonal's signs."""
     below = X.tril(diagonal=-1)
     tau = 2.0 / (1.0 + (below * below).sum(dim=-2))
     q = fl.linalg.householder_product(below, tau)
@@ -85,15 +85,15 @@ def orthogonal(module, name="weight", orthogonal_map=None, *, use_trivialization
     """Keeps a matrix orthogonal (its rows or columns orthonormal)."""
     weight = getattr(module, name, None)
     if not isinstance(weight, fl.Tensor):
-        raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
+        raise ValueError(f"orthogonal(): no tensor '{name}' in module '{module}'")
     if weight.ndim < 2:
-        raise ValueError(f"Expected a matrix or batch of matrices. Got a tensor of {weight.ndim} dimensions.")
+        raise ValueError(f"orthogonal(): '{name}' must have at least 2 dimensions, it has {weight.ndim}.")
     if orthogonal_map is None:
         square = weight.size(-2) == weight.size(-1)
         orthogonal_map = "matrix_exp" if square or weight.is_complex() else "householder"
     if orthogonal_map not in ("matrix_exp", "cayley", "householder"):
-        raise ValueError('orthogonal_map has to be one of "matrix_exp", "cayley", "householder". Got: '
-                         f"{orthogonal_map}")
+        raise ValueError("orthogonal(): 'orthogonal_map' must be 'matrix_exp', 'cayley' or 'householder', "
+                         f"got {orthogonal_map!r}")
     orth = _Orthogonal(weight, orthogonal_map, use_trivialization)
     parametrize.register_parametrization(module, name, orth, unsafe=True)
     return module
@@ -131,11 +131,11 @@ class _SpectralNorm(Module):
     def __init__(self, weight, n_power_iterations=1, dim=0, eps=1e-12):
         super().__init__()
         if dim >= weight.ndim or dim < -weight.ndim:
-            raise IndexError(f"Dimension out of range (expected to be in range of [-{weight.ndim}, {weight.ndim - 1}] "
-                             f"but got {dim})")
+            raise IndexError(f"spectral_norm(): 'dim' must lie in [{-weight.ndim}, {weight.ndim - 1}], "
+                             f"got {dim}")
         if n_power_iterations <= 0:
-            raise ValueError("Expected n_power_iterations to be positive, but got "
-                             f"n_power_iterations={n_power_iterations}")
+            raise ValueError("spectral_norm(): 'n_power_iterations' must be positive, "
+                             f"got {n_power_iterations}")
         self.dim, self.eps, self.n_power_iterations = dim % weight.ndim, eps, n_power_iterations
         if weight.ndim > 1:
             matrix = self._matrix(weight)
@@ -171,7 +171,7 @@ def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=No
     """Divides a weight by its largest singular value."""
     weight = getattr(module, name, None)
     if not isinstance(weight, fl.Tensor):
-        raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
+        raise ValueError(f"spectral_norm(): no tensor '{name}' in module '{module}'")
     if dim is None:
         dim = 1 if isinstance(module, (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)) else 0
     parametrize.register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, dim, eps))

@@ -7,8 +7,8 @@ from flambeau.nn.modules.container import ModuleDict, ModuleList
 from flambeau.nn.modules.module import Module
 from flambeau.nn.parameter import Parameter
 
-__all__ = ["ParametrizationList", "cached", "is_parametrized", "register_parametrization", "remove_parametrizations",
-           "transfer_parametrizations_and_params", "type_before_parametrizations"]
+__all__ = ["ParametrizationList", "cached", "is_parametrized", "register_parametrization",
+           "remove_parametrizations", "transfer_parametrizations_and_params", "type_before_parametrizations"]
 
 _cache_depth = 0
 _cache = {}
@@ -35,18 +35,20 @@ def _register(module, name, value):
 def _in_place_of(original, new):
     """The tensor to keep: the original object with the new values where the two have one dtype."""
     if not isinstance(new, fl.Tensor):
-        raise ValueError(f"'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). "
-                         f"Got {type(new).__name__}")
+        raise ValueError(f"'right_inverse' must give a tensor or a list of tensors, got {type(new).__name__}")
     if original.dtype != new.dtype:
-        raise ValueError("The tensor returned by `right_inverse` must have the same dtype as `parametrizations`. "
-                         f"Got {new.dtype} for an original of {original.dtype}")
+        raise ValueError(f"'right_inverse' must keep the dtype {original.dtype} of the original tensor, "
+                         f"got {new.dtype}")
     with fl.no_grad():
         original.data = new.detach()
     return original
 
 
 class ParametrizationList(ModuleList):
-    """The functions of one tensor, in order, and what they start from: original, or original0, original1, ..."""
+    """The functions of one tensor, in order, and what they start from.
+
+    That is original, or original0, original1, ...
+    """
 
     def __init__(self, modules, original, unsafe=False):
         modules = list(modules)
@@ -61,8 +63,8 @@ class ParametrizationList(ModuleList):
                 if hasattr(module, "right_inverse"):
                     new = module.right_inverse(new)
         if not isinstance(new, fl.Tensor) and not isinstance(new, (tuple, list)):
-            raise ValueError("'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). Got "
-                             f"{type(new).__name__}")
+            raise ValueError("'right_inverse' must give a tensor or a list of tensors, "
+                             f"got {type(new).__name__}")
         self.is_tensor = isinstance(new, fl.Tensor)
         self.ntensors = 1 if self.is_tensor else len(new)
         if self.is_tensor:
@@ -70,42 +72,43 @@ class ParametrizationList(ModuleList):
         else:
             for k, part in enumerate(new):
                 if not isinstance(part, fl.Tensor):
-                    raise ValueError("'right_inverse' must return a Tensor or a Sequence of tensors (list, tuple...). "
-                                     f"Got element {k} of the sequence with type {type(part).__name__}.")
+                    raise ValueError("'right_inverse' must give a tensor or a list of tensors, got "
+                                     f"{type(part).__name__} as element {k}.")
                 part = Parameter(part, original.requires_grad) if isinstance(original, Parameter) else part
                 _register(self, f"original{k}", part)
         if not unsafe:
             value = self()
             if not isinstance(value, fl.Tensor):
-                raise ValueError(f"A parametrization must return a tensor. Got {type(value).__name__}.")
+                raise ValueError(f"the parametrization must give a tensor, got {type(value).__name__}.")
             if value.dtype != dtype:
-                raise ValueError("Registering a parametrization may not change the dtype of the tensor, unless `unsafe` "
-                                 f"flag is enabled.\nunparametrized dtype: {dtype}\nparametrized dtype: {value.dtype}")
+                raise ValueError("the parametrization may not change the dtype of the tensor (pass "
+                                 f"unsafe=True to allow it): it was {dtype}, got {value.dtype}")
             if value.shape != shape:
-                raise ValueError("Registering a parametrization may not change the shape of the tensor, unless `unsafe` "
-                                 f"flag is enabled.\nunparametrized shape: {shape}\nparametrized shape: {value.shape}")
+                raise ValueError("the parametrization may not change the shape of the tensor (pass "
+                                 f"unsafe=True to allow it): it was {shape}, got {value.shape}")
 
     def _originals(self):
-        return [self.original] if self.is_tensor else [getattr(self, f"original{k}") for k in range(self.ntensors)]
+        if self.is_tensor:
+            return [self.original]
+        return [getattr(self, f"original{k}") for k in range(self.ntensors)]
 
     def right_inverse(self, value):
         """Sets what the functions start from so that they give a value."""
         with fl.no_grad():
             for module in reversed(self):
                 if not hasattr(module, "right_inverse"):
-                    raise RuntimeError(f"parametrization {type(module).__name__} does not implement right_inverse.")
+                    raise RuntimeError(f"{type(module).__name__} has no method right_inverse, so the "
+                                       "parametrized tensor cannot be assigned to.")
                 value = module.right_inverse(value)
             if self.is_tensor:
                 if not isinstance(value, fl.Tensor):
-                    raise ValueError(f"`right_inverse` should return a tensor. Got {type(value).__name__}")
+                    raise ValueError(f"'right_inverse' must give a tensor, got {type(value).__name__}")
                 _in_place_of(self.original, value)
                 return
             if not isinstance(value, (tuple, list)):
-                raise ValueError("'right_inverse' must return a sequence of tensors. Got "
-                                 f"{type(value).__name__}.")
+                raise ValueError(f"'right_inverse' must give a list of tensors, got {type(value).__name__}.")
             if len(value) != self.ntensors:
-                raise ValueError(f"'right_inverse' must return a sequence of tensors of length {self.ntensors}. Got a "
-                                 f"sequence of length {len(value)}.")
+                raise ValueError(f"'right_inverse' must give {self.ntensors} tensors, got {len(value)}.")
             for original, part in zip(self._originals(), value):
                 _in_place_of(original, part)
 
@@ -130,8 +133,7 @@ def _make_class(module):
         return twin
 
     def reduce(self, protocol):
-        raise RuntimeError("Serialization of parametrized modules is only supported through state_dict(). See the "
-                           "documentation of saving models.")
+        raise RuntimeError("a parametrized module cannot be pickled; save its state_dict() instead.")
 
     body = {"__reduce_ex__": reduce}
     if not hasattr(original, "__deepcopy__"):
@@ -157,7 +159,8 @@ def _make_property(module, name):
 def register_parametrization(module, tensor_name, parametrization, *, unsafe=False):
     """module.tensor_name becomes parametrization(what it was), a property; several work one after the other.
 
-    Assigning to it goes through parametrization.right_inverse if there is one. unsafe: shape and dtype may change.
+    Assigning to it goes through parametrization.right_inverse if there is one.
+    unsafe: shape and dtype may change.
     """
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
@@ -165,17 +168,16 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
             now = getattr(module, tensor_name)
             value = parametrization(now)
             if not isinstance(value, fl.Tensor):
-                raise ValueError(f"A parametrization must return a tensor. Got {type(value).__name__}.")
+                raise ValueError(f"the parametrization must give a tensor, got {type(value).__name__}.")
             for what in ("dtype", "shape"):
                 if getattr(value, what) != getattr(now, what):
-                    raise ValueError(f"Registering a parametrization may not change the {what} of the tensor, unless the "
-                                     f"`unsafe` flag is enabled.\nmodule.{tensor_name}.{what}: {getattr(now, what)}\n"
-                                     f"parametrization(module.{tensor_name}).{what}: {getattr(value, what)}")
+                    raise ValueError(f"the parametrization may not change the {what} of '{tensor_name}' "
+                                     f"(pass unsafe=True to allow it): it was {getattr(now, what)}, "
+                                     f"got {getattr(value, what)}")
             if hasattr(parametrization, "right_inverse"):
                 inverse = parametrization.right_inverse(now)
                 if not isinstance(inverse, fl.Tensor):
-                    raise ValueError("parametrization.right_inverse must return a tensor. Got: "
-                                     f"{type(inverse).__name__}")
+                    raise ValueError(f"'right_inverse' must give a tensor, got {type(inverse).__name__}")
         stack = module.parametrizations[tensor_name]
         stack.append(parametrization)
         stack.unsafe |= unsafe
@@ -189,8 +191,7 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
         _make_property(module, tensor_name)
         module.parametrizations[tensor_name] = stack
     else:
-        raise ValueError(f"Module '{module}' does not have a parameter, a buffer, or a parametrized element with name "
-                         f"'{tensor_name}'")
+        raise ValueError(f"no parameter, buffer or parametrized tensor '{tensor_name}' in module '{module}'")
     return module
 
 
@@ -203,9 +204,12 @@ def is_parametrized(module, tensor_name=None):
 
 
 def remove_parametrizations(module, tensor_name, leave_parametrized=True):
-    """Makes the tensor a plain one again: its value now, or what it started from if not leave_parametrized."""
+    """Makes the tensor a plain one again.
+
+    It has its value now, or what it started from if not leave_parametrized.
+    """
     if not is_parametrized(module, tensor_name):
-        raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
+        raise ValueError(f"'{tensor_name}' of module {module} is not parametrized")
     stack = module.parametrizations[tensor_name]
     if stack.is_tensor:
         original = stack.original
@@ -214,8 +218,8 @@ def remove_parametrizations(module, tensor_name, leave_parametrized=True):
                 original.data = getattr(module, tensor_name).detach()
     else:
         if not leave_parametrized:
-            raise ValueError("Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized in "
-                             "terms of a sequence of tensors.")
+            raise ValueError(f"'{tensor_name}' is made of several tensors, so it has no single original; use "
+                             "leave_parametrized=True")
         value = getattr(module, tensor_name)
         original = Parameter(value) if value.requires_grad else value
     delattr(type(module), tensor_name)
@@ -233,7 +237,7 @@ def type_before_parametrizations(module):
 
 
 def transfer_parametrizations_and_params(from_module, to_module, tensor_name=None):
-    """Copies the parametrizations of one module (of one tensor of it) to another, and what they start from."""
+    """Copies the parametrizations of one module (of one tensor of it) to another, with their originals."""
     if not is_parametrized(from_module):
         return to_module
     if not isinstance(from_module.parametrizations, ModuleDict):

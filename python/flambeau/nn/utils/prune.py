@@ -6,23 +6,23 @@ import flambeau as fl
 
 __all__ = [
     "BasePruningMethod", "CustomFromMask", "Identity", "L1Unstructured", "LnStructured", "PruningContainer",
-    "RandomStructured", "RandomUnstructured", "custom_from_mask", "global_unstructured", "identity", "is_pruned",
-    "l1_unstructured", "ln_structured", "random_structured", "random_unstructured", "remove",
+    "RandomStructured", "RandomUnstructured", "custom_from_mask", "global_unstructured", "identity",
+    "is_pruned", "l1_unstructured", "ln_structured", "random_structured", "random_unstructured", "remove",
 ]
 
 
 def _check_amount(amount):
     if not isinstance(amount, numbers.Real):
-        raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
+        raise TypeError(f"'amount' must be an int or a float, got {amount!r}")
     if amount < 0 or (not isinstance(amount, numbers.Integral) and amount > 1):
-        raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
+        raise ValueError(f"'amount' must be a count of at least 0, or a share from 0.0 to 1.0; got {amount}")
 
 
 def _count(amount, size):
     """How many of `size`: a number, or a share."""
     count = amount if isinstance(amount, numbers.Integral) else round(amount * size)
     if count > size:
-        raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={size}")
+        raise ValueError(f"'amount' is {amount}, but there are only {size} to prune")
     return count
 
 
@@ -56,8 +56,8 @@ class BasePruningMethod(ABC):
         earlier = [(key, hook) for key, hook in module._forward_pre_hooks.items()
                    if isinstance(hook, BasePruningMethod) and hook._tensor_name == name]
         if len(earlier) > 1:
-            raise AssertionError(f"Avoid adding multiple pruning hooks to the same tensor {name} of module {module}. Use "
-                                 "a PruningContainer.")
+            raise AssertionError(f"'{name}' of module {module} has several pruning methods; combine them in "
+                                 "one PruningContainer")
         if earlier:
             key, hook = earlier[0]
             del module._forward_pre_hooks[key]
@@ -66,9 +66,11 @@ class BasePruningMethod(ABC):
             method = container
         original = getattr(module, name + "_orig") if earlier else module._parameters[name]
         if importance_scores is not None and importance_scores.shape != original.shape:
-            raise AssertionError(f"importance_scores should have the same shape as parameter {name} of {module}")
+            raise AssertionError(f"'importance_scores' must be of the shape {original.shape} of '{name}' of "
+                                 f"{module}, got {importance_scores.shape}")
         scores = importance_scores if importance_scores is not None else original.detach()
-        default = getattr(module, name + "_mask").detach().clone() if earlier else fl.ones_like(original).detach()
+        default = getattr(module, name + "_mask").clone() if earlier else fl.ones_like(original)
+        default = default.detach()
         if not earlier:
             module.register_parameter(name + "_orig", original)
             del module._parameters[name]
@@ -97,7 +99,7 @@ class BasePruningMethod(ABC):
         """Makes the pruned tensor the parameter."""
         name = self._tensor_name
         if name is None:
-            raise AssertionError(f"Module {module} has to be pruned before pruning can be removed")
+            raise AssertionError(f"module {module} is not pruned, so there is nothing to remove")
         weight = self.apply_mask(module)
         if hasattr(module, name):
             delattr(module, name)
@@ -122,8 +124,8 @@ class PruningContainer(BasePruningMethod):
         if not isinstance(method, BasePruningMethod) and method is not None:
             raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
         if method is not None and self._tensor_name != method._tensor_name:
-            raise ValueError("Can only add pruning methods acting on the parameter named "
-                             f"'{self._tensor_name}' to PruningContainer {self}. Found '{method._tensor_name}'")
+            raise ValueError(f"{self} prunes '{self._tensor_name}', so a method for '{method._tensor_name}' "
+                             "cannot join it")
         self._pruning_methods += (method,)
 
     def __len__(self):
@@ -203,10 +205,10 @@ class _Structured(_Amount):
 
     def compute_mask(self, t, default_mask):
         if t.dim() < 2:
-            raise ValueError("Structured pruning can only be applied to multidimensional tensors. Found tensor of shape "
-                             f"{t.shape} with {t.dim()} dims")
+            raise ValueError("structured pruning needs at least 2 dimensions, got a tensor of shape "
+                             f"{t.shape}")
         if not -t.dim() <= self.dim < t.dim():
-            raise IndexError(f"Invalid index {self.dim} for tensor of size {t.shape}")
+            raise IndexError(f"'dim' is {self.dim}, but the tensor is of shape {t.shape}")
         count = _count(self.amount, t.size(self.dim))
         if not count:
             return default_mask
@@ -292,8 +294,8 @@ def global_unstructured(parameters, pruning_method, importance_scores=None, **kw
     masks = [getattr(m, n + "_mask", fl.ones_like(getattr(m, n))).detach().reshape(-1) for m, n in parameters]
     method = pruning_method(**kwargs)
     if method.PRUNING_TYPE != "unstructured":
-        raise TypeError('Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. Found method '
-                        f"{pruning_method} of type {method.PRUNING_TYPE}")
+        raise TypeError("'pruning_method' must have the PRUNING_TYPE 'unstructured'; "
+                        f"{pruning_method} has {method.PRUNING_TYPE!r}")
     container = PruningContainer()
     container._tensor_name = method._tensor_name = "temp"
     container.add_pruning_method(method)
@@ -309,9 +311,10 @@ def remove(module, name):
             hook.remove(module)
             del module._forward_pre_hooks[key]
             return module
-    raise ValueError(f"Parameter '{name}' of module {module} has to be pruned before pruning can be removed")
+    raise ValueError(f"'{name}' of module {module} is not pruned, so there is nothing to remove")
 
 
 def is_pruned(module):
     """Whether anything in the module is pruned."""
-    return any(isinstance(hook, BasePruningMethod) for m in module.modules() for hook in m._forward_pre_hooks.values())
+    hooks = (hook for m in module.modules() for hook in m._forward_pre_hooks.values())
+    return any(isinstance(hook, BasePruningMethod) for hook in hooks)

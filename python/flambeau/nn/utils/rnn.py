@@ -3,8 +3,8 @@ from collections import namedtuple
 
 import flambeau as fl
 
-__all__ = ["PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",
-           "pad_sequence", "unpack_sequence", "unpad_sequence"]
+__all__ = ["PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence",
+           "pad_packed_sequence", "pad_sequence", "unpack_sequence", "unpad_sequence"]
 
 _Packed = namedtuple("PackedSequence", ["data", "batch_sizes", "sorted_indices", "unsorted_indices"])
 
@@ -12,8 +12,9 @@ _Packed = namedtuple("PackedSequence", ["data", "batch_sizes", "sorted_indices",
 class PackedSequence(_Packed):
     """Sequences one step after the other: data holds the first elements of all, then the second ones, ...
 
-    batch_sizes: how many sequences have each step. The sequences are sorted by length, longest first: sorted_indices
-    says in which order the user gave them, unsorted_indices is the inverse. Made by pack_padded_sequence.
+    batch_sizes: how many sequences have each step. The sequences are sorted by length, longest first:
+    sorted_indices says in which order the user gave them, unsorted_indices is the inverse. Made by
+    pack_padded_sequence.
     """
 
     def __new__(cls, data, batch_sizes=None, sorted_indices=None, unsorted_indices=None):
@@ -24,9 +25,8 @@ class PackedSequence(_Packed):
         if unsorted_indices is None:
             unsorted_indices = invert_permutation(sorted_indices)
         if batch_sizes.device.type != "cpu":
-            raise ValueError("batch_sizes should always be on CPU. Instances of PackedSequence should never be created "
-                             "manually. They should be instantiated by functions like pack_sequence and "
-                             "pack_padded_sequence in nn.utils.rnn.")
+            raise ValueError(f"'batch_sizes' must be on the CPU, got {batch_sizes.device}. Make packed "
+                             "sequences by pack_sequence() or pack_padded_sequence(), which see to it.")
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
     def pin_memory(self):
@@ -34,7 +34,8 @@ class PackedSequence(_Packed):
 
     def _with(self, data, indices=None):
         indices = indices or data
-        return type(self)(data(self.data), self.batch_sizes, *(None if i is None else indices(i) for i in self[2:]))
+        orders = (None if i is None else indices(i) for i in self[2:])
+        return type(self)(data(self.data), self.batch_sizes, *orders)
 
     def to(self, *args, **kwargs):
         data = self.data.to(*args, **kwargs)
@@ -104,15 +105,14 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
         input = input.transpose(0, 1)
     counts = lengths.tolist()
     if len(counts) != input.size(1):
-        raise RuntimeError(f"Expected `len(lengths)` to be equal to batch_size, but got {len(counts)} (batch_size="
-                           f"{input.size(1)})")
+        raise RuntimeError(f"pack_padded_sequence(): 'lengths' must have {input.size(1)} numbers, one for "
+                           f"each sequence; got {len(counts)}")
     if not counts or min(counts) <= 0:
-        raise RuntimeError("Length of all samples has to be greater than 0, but found an element in 'lengths' that is "
-                           "<= 0")
+        raise RuntimeError("pack_padded_sequence(): every length must be at least 1, and there must be one; "
+                           f"got {counts}")
     if any(a < b for a, b in zip(counts, counts[1:])):
-        raise RuntimeError("`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can "
-                           "pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this "
-                           "requirement.")
+        raise RuntimeError("pack_padded_sequence(): 'lengths' must be sorted in decreasing order; pass "
+                           "enforce_sorted=False to have the sequences sorted")
     sizes = [sum(length > step for length in counts) for step in range(counts[0])]
     data = fl.cat([input[step, :size] for step, size in enumerate(sizes)])
     return PackedSequence(data, fl.tensor(sizes, dtype=fl.int64), order, None)
@@ -124,8 +124,8 @@ def pad_packed_sequence(sequence, batch_first=False, padding_value=0.0, total_le
     length = len(sizes)
     if total_length is not None:
         if total_length < length:
-            raise ValueError("Expected total_length to be at least the length of the longest sequence in input, but "
-                             f"got total_length={total_length} and max sequence length being {length}")
+            raise ValueError(f"'total_length' must be at least {length}, the longest sequence's length; "
+                             f"got {total_length}")
         length = total_length
     rest = sequence.data.shape[1:]
     steps = []
@@ -149,19 +149,20 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="
     if isinstance(sequences, fl.Tensor):
         sequences = sequences.unbind(0)
     elif not hasattr(sequences, "__iter__"):
-        raise RuntimeError("pad_sequence: Expected iterable for input sequences, but got arg of type: "
-                           f"{type(sequences)}")
+        raise RuntimeError("pad_sequence(): 'sequences' must be an iterable of tensors, "
+                           f"got {type(sequences)}")
     sequences = list(sequences)
     if not sequences:
-        raise RuntimeError("received an empty list of sequences")
+        raise RuntimeError("pad_sequence(): 'sequences' is empty")
     if padding_side not in ("left", "right"):
-        raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
+        raise RuntimeError(f"pad_sequence(): 'padding_side' must be 'left' or 'right', got {padding_side!r}.")
     length = max(s.size(0) for s in sequences)
     rest = sequences[0].shape[1:]
     padded = []
     for s in sequences:
         filling = s.new_full((length - s.size(0), *rest), padding_value)
-        padded.append(s if s.size(0) == length else fl.cat([s, filling] if padding_side == "right" else [filling, s]))
+        parts = [s, filling] if padding_side == "right" else [filling, s]
+        padded.append(s if s.size(0) == length else fl.cat(parts))
     return fl.stack(padded, 0 if batch_first else 1)
 
 

@@ -16,8 +16,8 @@ class SpectralNorm:
 
     def __init__(self, name="weight", n_power_iterations=1, dim=0, eps=1e-12):
         if n_power_iterations <= 0:
-            raise ValueError("Expected n_power_iterations to be positive, but got "
-                             f"n_power_iterations={n_power_iterations}")
+            raise ValueError("spectral_norm(): 'n_power_iterations' must be positive, "
+                             f"got {n_power_iterations}")
         self.name, self.dim, self.n_power_iterations, self.eps = name, dim, n_power_iterations, eps
 
     def reshape_weight_to_matrix(self, weight):
@@ -50,14 +50,13 @@ class SpectralNorm:
     def apply(module, name, n_power_iterations, dim, eps):
         for hook in module._forward_pre_hooks.values():
             if isinstance(hook, SpectralNorm) and hook.name == name:
-                raise RuntimeError(f"Cannot register two spectral_norm hooks on the same parameter {name}")
+                raise RuntimeError(f"spectral_norm(): '{name}' already has a spectral norm")
         norm = SpectralNorm(name, n_power_iterations, dim, eps)
         weight = module._parameters[name]
         if weight is None:
-            raise ValueError(f"`SpectralNorm` cannot be applied as parameter `{name}` is None")
+            raise ValueError(f"spectral_norm(): the parameter '{name}' is None")
         if is_lazy(weight):
-            raise ValueError("The module passed to `SpectralNorm` can't have uninitialized parameters. Make sure to "
-                             "run the dummy forward before applying spectral normalization")
+            raise ValueError(f"spectral_norm(): '{name}' has no values yet; call the lazy module once before")
         with fl.no_grad():
             height, width = norm.reshape_weight_to_matrix(weight).shape
             u = F.normalize(weight.new_empty((height,)).normal_(0, 1), dim=0, eps=eps)
@@ -86,4 +85,4 @@ def remove_spectral_norm(module, name="weight"):
             hook.remove(module)
             del module._forward_pre_hooks[key]
             return module
-    raise ValueError(f"spectral_norm of '{name}' not found in {module}")
+    raise ValueError(f"'{name}' of {module} has no spectral norm")

@@ -17,7 +17,8 @@ def _ties(module):
 
 
 @contextlib.contextmanager
-def _reparametrize_module(module, parameters_and_buffers, tie_weights=False, strict=False, stack_weights=False):
+def _reparametrize_module(module, parameters_and_buffers, tie_weights=False, strict=False,
+                          stack_weights=False):
     """Puts tensors in the places of the module's own while inside."""
     given = dict(parameters_and_buffers)
     if tie_weights:
@@ -25,8 +26,8 @@ def _reparametrize_module(module, parameters_and_buffers, tie_weights=False, str
         for name, tensor in list(given.items()):
             for other in ties.get(name, ()):
                 if other in given and given[other] is not tensor:
-                    raise ValueError(f"functional_call got multiple values for keys {sorted(ties[name])}, which are "
-                                     "tied. Consider using tie_weights=False")
+                    raise ValueError(f"functional_call(): {sorted(ties[name])} are one tensor in the module, "
+                                     "but get different values; pass tie_weights=False to allow it")
                 given[other] = tensor
     if strict:
         known = {name for name, _ in module.named_parameters(remove_duplicate=False)}
@@ -35,7 +36,8 @@ def _reparametrize_module(module, parameters_and_buffers, tie_weights=False, str
         if missing or unexpected:
             parts = [f"{title} key(s): {', '.join(keys)}." for title, keys in
                      (("Missing", missing), ("Unexpected", unexpected)) if keys]
-            raise RuntimeError(f"Error(s) in reparametrizing for {module._get_name()}:\n\t" + "\n\t".join(parts))
+            raise RuntimeError(f"functional_call(): the names do not fit {module._get_name()}:\n\t" +
+                               "\n\t".join(parts))
     own = []
     try:
         for name, tensor in given.items():
@@ -55,7 +57,8 @@ def _reparametrize_module(module, parameters_and_buffers, tie_weights=False, str
             registry[last] = tensor
 
 
-def functional_call(module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True, strict=False):
+def functional_call(module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True,
+                    strict=False):
     """module(*args, **kwargs) with these tensors, by name, in the places of its parameters and buffers.
 
     What has the same tensor gets the same new one if tie_weights. strict: all names must be there.
@@ -67,8 +70,7 @@ def functional_call(module, parameters_and_buffers, args=None, kwargs=None, *, t
         for part in parameters_and_buffers:
             repeated = merged.keys() & part.keys()
             if repeated:
-                raise ValueError(f"{sorted(repeated)} appeared in multiple dictionaries; behavior of functional call is "
-                                 "ambiguous")
+                raise ValueError(f"functional_call(): {sorted(repeated)} are in more than one dictionary")
             merged.update(part)
         parameters_and_buffers = merged
     args = () if args is None else args if isinstance(args, tuple) else (args,)

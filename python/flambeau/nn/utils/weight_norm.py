@@ -29,12 +29,11 @@ class WeightNorm:
     def apply(module, name, dim):
         for hook in module._forward_pre_hooks.values():
             if isinstance(hook, WeightNorm) and hook.name == name:
-                raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")
+                raise RuntimeError(f"weight_norm(): '{name}' already has a weight norm")
         norm = WeightNorm(name, dim)
         weight = getattr(module, name)
         if is_lazy(weight):
-            raise ValueError("The module passed to `WeightNorm` can't have uninitialized parameters. Make sure to run "
-                             "the dummy forward before applying weight normalization")
+            raise ValueError(f"weight_norm(): '{name}' has no values yet; call the lazy module once before")
         del module._parameters[name]
         module.register_parameter(name + "_g", Parameter(norm_except_dim(weight, norm.dim).data))
         module.register_parameter(name + "_v", Parameter(weight.data))
@@ -54,8 +53,8 @@ class WeightNorm:
 
 def weight_norm(module, name="weight", dim=0):
     """Divides a weight into length and direction: name_g and name_v are trained instead of name."""
-    warnings.warn("`torch.nn.utils.weight_norm` is deprecated in favor of "
-                  "`torch.nn.utils.parametrizations.weight_norm`.", FutureWarning, stacklevel=2)
+    warnings.warn("nn.utils.weight_norm() is deprecated; call nn.utils.parametrizations.weight_norm().",
+                  FutureWarning, stacklevel=2)
     WeightNorm.apply(module, name, dim)
     return module
 
@@ -67,4 +66,4 @@ def remove_weight_norm(module, name="weight"):
             hook.remove(module)
             del module._forward_pre_hooks[key]
             return module
-    raise ValueError(f"weight_norm of '{name}' not found in {module}")
+    raise ValueError(f"'{name}' of {module} has no weight norm")

@@ -31,40 +31,42 @@ class _Endless(Sampler):
 class DataLoader:
     """Iterate over it: one pass over the data set, in batches.
 
-    num_workers: processes that make batches; each has up to prefetch_factor batches (2) in the making. timeout:
-    seconds to wait for one. An exception in a worker is raised here, with the worker's traceback. persistent_workers
-    keeps the processes for the next pass. pin_memory is accepted and does nothing on a CPU.
+    num_workers: processes that make batches; each has up to prefetch_factor batches (2) in the making.
+    timeout: seconds to wait for one. An exception in a worker is raised here, with the worker's traceback.
+    persistent_workers keeps the processes for the next pass. pin_memory is accepted and does nothing on a
+    CPU.
     """
 
     def __init__(self, dataset, batch_size=1, shuffle=None, sampler=None, batch_sampler=None, num_workers=0,
                  collate_fn=None, pin_memory=False, drop_last=False, timeout=0, worker_init_fn=None,
-                 multiprocessing_context=None, generator=None, *, prefetch_factor=None, persistent_workers=False,
-                 pin_memory_device="", in_order=True):
+                 multiprocessing_context=None, generator=None, *, prefetch_factor=None,
+                 persistent_workers=False, pin_memory_device="", in_order=True):
         _check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
         self.dataset, self.num_workers, self.timeout = dataset, num_workers, timeout
         self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
         self.pin_memory, self.pin_memory_device = pin_memory, pin_memory_device
-        self.worker_init_fn, self.persistent_workers, self.in_order = worker_init_fn, persistent_workers, in_order
+        self.worker_init_fn, self.in_order = worker_init_fn, in_order
+        self.persistent_workers = persistent_workers
         self.multiprocessing_context = multiprocessing_context
         self._kind = "iterable" if isinstance(dataset, IterableDataset) else "map"
         if self._kind == "iterable":
             if shuffle:
-                raise ValueError("DataLoader with IterableDataset: expected unspecified shuffle option, "
-                                 f"but got shuffle={shuffle}")
+                raise ValueError(f"DataLoader: an IterableDataset has its own order; leave shuffle={shuffle} "
+                                 "out")
             for name, given in (("sampler", sampler), ("batch_sampler", batch_sampler)):
                 if given is not None:
-                    raise ValueError(f"DataLoader with IterableDataset: expected unspecified {name} option, "
-                                     f"but got {name}={given}")
+                    raise ValueError("DataLoader: an IterableDataset has its own order; leave "
+                                     f"{name}={given} out")
             sampler = _Endless()
         if sampler is not None and shuffle:
             raise ValueError("sampler option is mutually exclusive with shuffle")
         if batch_sampler is not None:
             if batch_size != 1 or shuffle or (sampler is not None) or drop_last:
-                raise ValueError("batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and "
-                                 "drop_last")
+                raise ValueError("batch_sampler decides on batch_size, shuffle, sampler and drop_last: "
+                                 "leave these out")
             batch_size, drop_last = None, False
         elif batch_size is None and drop_last:
-            raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
+            raise ValueError("batch_size=None makes no batches, so there is none for drop_last to leave out")
         if sampler is None:
             sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
         if batch_size is not None and batch_sampler is None:
@@ -80,7 +82,8 @@ class DataLoader:
 
     def __setattr__(self, name, value):
         if self._initialized and name in self._fixed:
-            raise ValueError(f"{name} attribute should not be set after {type(self).__name__} is initialized")
+            raise ValueError(f"{name} attribute should be given to {type(self).__name__}(): it is fixed "
+                             "afterwards")
         super().__setattr__(name, value)
 
     @property
@@ -91,16 +94,16 @@ class DataLoader:
     def multiprocessing_context(self, context):
         if context is not None:
             if self.num_workers == 0:
-                raise ValueError("multiprocessing_context can only be used with multi-process loading "
-                                 f"(num_workers > 0), but got num_workers={self.num_workers}")
+                raise ValueError("multiprocessing_context is of use with num_workers > 0 only, and it is "
+                                 f"{self.num_workers}")
             if isinstance(context, str):
                 if context not in multiprocessing.get_all_start_methods():
-                    raise ValueError("multiprocessing_context option should specify a valid start method in "
-                                     f"{multiprocessing.get_all_start_methods()!r}, but got {context!r}")
+                    raise ValueError(f"multiprocessing_context: {context!r} is no start method; there are "
+                                     f"{multiprocessing.get_all_start_methods()!r}")
                 context = multiprocessing.get_context(context)
             if not isinstance(context, multiprocessing.context.BaseContext):
-                raise TypeError("multiprocessing_context option should be a valid context object or a string "
-                                f"specifying the start method, but got {context}")
+                raise TypeError("multiprocessing_context takes a context of multiprocessing or the name of "
+                                f"a start method, not {context}")
         self._context = context
 
     @property
@@ -136,12 +139,12 @@ class DataLoader:
 
 def _check_workers(num_workers, timeout, prefetch_factor, persistent_workers):
     if num_workers < 0:
-        raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
+        raise ValueError("num_workers option should be 0 (load in this process) or positive.")
     if timeout < 0:
         raise ValueError("timeout option should be non-negative")
     if num_workers == 0 and prefetch_factor is not None:
-        raise ValueError("prefetch_factor option could only be specified in multiprocessing. let num_workers > 0 to "
-                         "enable multiprocessing, otherwise set prefetch_factor to None.")
+        raise ValueError("prefetch_factor is for worker processes: give num_workers > 0 too, or leave it "
+                         "None.")
     if prefetch_factor is not None and prefetch_factor < 1:
         raise ValueError("prefetch_factor option should be positive")
     if persistent_workers and num_workers == 0:
@@ -158,8 +161,8 @@ def _count_check(loader):
         expected = getattr(loader, "_expected", None)
         if expected is not None and not warned and count > len(loader):
             warned.append(True)
-            warnings.warn(f"Length of IterableDataset {loader.dataset} was reported to be {len(loader)} (when accessing "
-                          f"len(dataloader)), but {count} samples have been fetched.", stacklevel=3)
+            warnings.warn(f"IterableDataset {loader.dataset}: its length was reported to be {len(loader)}, "
+                          f"but it has yielded {count} samples.", stacklevel=3)
 
     return check
 
@@ -167,7 +170,8 @@ def _count_check(loader):
 def _here(loader):
     """Batches made in this process."""
     draw_seed(loader.generator)  # as with workers: the same numbers are left for the program
-    source = fetcher(loader._kind, loader.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last)
+    source = fetcher(loader._kind, loader.dataset, loader._auto_collation, loader.collate_fn,
+                     loader.drop_last)
     return _LocalPass(loader, source)
 
 
@@ -219,7 +223,9 @@ class _Workers:
             self.waiting[id] += 1
 
     def answers(self, timeout):
-        """At least one answer of any worker: a list of (worker, message). Raises RuntimeError if a worker died."""
+        """At least one answer of any worker: a list of (worker, message). Raises RuntimeError if a worker
+        died.
+        """
         ends = {p.sentinel: p for p in self.processes}
         pipes = {pipe: i for i, pipe in enumerate(self.pipes)}
         ready = multiprocessing.connection.wait([*pipes, *ends], timeout or None)
@@ -241,10 +247,11 @@ class _Workers:
         for p in processes:
             p.join(1)
         pids, codes = ", ".join(str(p.pid) for p in processes), [p.exitcode for p in processes]
-        reasons = ", ".join(f"killed by signal {-c}" if c is not None and c < 0 else f"exit code {c}" for c in codes)
+        reasons = ", ".join(f"killed by signal {-c}" if c is not None and c < 0 else "exit code "
+                                                                                     f"{c}" for c in codes)
         self._stop()
-        raise RuntimeError(f"DataLoader worker (pid(s) {pids}) exited unexpectedly: {reasons}. If it was killed by the "
-                           "system, there may be too little memory")
+        raise RuntimeError(f"DataLoader worker (pid(s) {pids}) exited unexpectedly: {reasons}. If it was "
+                           "killed by the system, there may be too little memory")
 
     def start_again(self, seed):
         """Drops what is still in the making, and begins a new epoch."""
@@ -281,8 +288,8 @@ def _stop(pipes, processes):
 class _Pass:
     """One pass over the data, its batches made by workers.
 
-    Question k goes to the next worker in turn that has data left; batches are given in the order of the questions
-    (in_order), or as they come.
+    Question k goes to the next worker in turn that has data left; batches are given in the order of the
+    questions (in_order), or as they come.
     """
 
     def __init__(self, loader, workers):

@@ -6,14 +6,16 @@ from typing import Generic, TypeVar
 
 import flambeau
 
-__all__ = ["ChainDataset", "ConcatDataset", "Dataset", "IterableDataset", "StackDataset", "Subset", "TensorDataset",
-           "random_split"]
+__all__ = ["ChainDataset", "ConcatDataset", "Dataset", "IterableDataset", "StackDataset", "Subset",
+           "TensorDataset", "random_split"]
 
 T_co = TypeVar("T_co", covariant=True)
 
 
 class Dataset(Generic[T_co]):
-    """A subclass has __getitem__(index), usually __len__(), and may have __getitems__(indices), a batch at once."""
+    """A subclass has __getitem__(index), usually __len__(), and may have __getitems__(indices), a batch at
+    once.
+    """
 
     def __getitem__(self, index):
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
@@ -23,7 +25,9 @@ class Dataset(Generic[T_co]):
 
 
 class IterableDataset(Dataset[T_co]):
-    """A subclass has __iter__(). With worker processes each has a copy: get_worker_info() says which one it is in."""
+    """A subclass has __iter__(). With worker processes each has a copy: get_worker_info() says which one it
+    is in.
+    """
 
     def __iter__(self):
         raise NotImplementedError("Subclasses of IterableDataset should implement __iter__.")
@@ -57,8 +61,8 @@ class StackDataset(Dataset):
 
     def __init__(self, *args, **kwargs):
         if args and kwargs:
-            raise ValueError("Supported either ``tuple``- (via ``args``) or ``dict``- (via ``kwargs``) like input, "
-                             "but both types are given.")
+            raise ValueError("StackDataset takes datasets either by position (``args``) or by name "
+                             "(``kwargs``), not both.")
         if not args and not kwargs:
             raise ValueError("At least one dataset should be passed")
         self.datasets = args or kwargs
@@ -180,6 +184,6 @@ def random_split(dataset, lengths, generator=None):
             counts[i % len(counts)] += 1
         lengths = counts
     if sum(lengths) != len(dataset):
-        raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
+        raise ValueError(f"Sum of lengths is {sum(lengths)}, but the dataset has {len(dataset)} items")
     indices = flambeau.randperm(sum(lengths), generator=generator).tolist()
     return [Subset(dataset, indices[end - n:end]) for end, n in zip(itertools.accumulate(lengths), lengths)]

@@ -9,10 +9,11 @@ __all__ = ["DistributedSampler"]
 
 
 class DistributedSampler(Sampler):
-    """Of num_replicas processes, process `rank` gets every num_replicas-th index of an order that all agree on.
+    """Of num_replicas processes, process `rank` gets every num_replicas-th index of an order that all agree
+    on.
 
-    Call set_epoch(epoch) before each epoch: another order. All parts are equally long: samples at the beginning are
-    taken again, or with drop_last some at the end are left out.
+    Call set_epoch(epoch) before each epoch: another order. All parts are equally long: samples at the
+    beginning are taken again, or with drop_last some at the end are left out.
     """
 
     def __init__(self, dataset, num_replicas=None, rank=None, shuffle=True, seed=0, drop_last=False):
@@ -22,7 +23,8 @@ class DistributedSampler(Sampler):
             num_replicas = flambeau.distributed.get_world_size() if num_replicas is None else num_replicas
             rank = flambeau.distributed.get_rank() if rank is None else rank
         if not 0 <= rank < num_replicas:
-            raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
+            raise ValueError(f"rank={rank} is not in 0 to {num_replicas - 1}, the ranks of {num_replicas} "
+                             "replicas")
         self.dataset, self.num_replicas, self.rank, self.epoch = dataset, num_replicas, rank, 0
         self.drop_last, self.shuffle, self.seed = drop_last, shuffle, seed
         parts = len(dataset) / num_replicas

@@ -49,7 +49,7 @@ class RandomSampler(Sampler[int]):
 
     def __init__(self, data_source, replacement=False, num_samples=None, generator=None):
         if not isinstance(replacement, bool):
-            raise TypeError(f"replacement should be a boolean value, but got replacement={replacement}")
+            raise TypeError(f"replacement must be True or False, got {replacement}")
         self.data_source, self.replacement, self.generator = data_source, replacement, generator
         self._num_samples = None if num_samples is None else _count("num_samples", num_samples)
         if self._num_samples is None:
@@ -96,11 +96,12 @@ class WeightedRandomSampler(Sampler[int]):
 
     def __init__(self, weights, num_samples, replacement=True, generator=None):
         if not isinstance(replacement, bool):
-            raise ValueError(f"replacement should be a boolean value, but got replacement={replacement}")
+            raise ValueError(f"replacement must be True or False, got {replacement}")
         self.num_samples = _count("num_samples", num_samples)
         self.weights = flambeau.as_tensor(weights, dtype=flambeau.float64)
         if self.weights.dim() != 1:
-            raise ValueError(f"weights should be a 1d sequence but given weights have shape {tuple(self.weights.shape)}")
+            raise ValueError("weights must have one dimension, but their shape is "
+                             f"{tuple(self.weights.shape)}")
         self.replacement, self.generator = replacement, generator
 
     def __iter__(self):
@@ -117,7 +118,7 @@ class BatchSampler(Sampler[list]):
     def __init__(self, sampler, batch_size, drop_last):
         self.sampler, self.batch_size, self.drop_last = sampler, _count("batch_size", batch_size), drop_last
         if not isinstance(drop_last, bool):
-            raise ValueError(f"drop_last should be a boolean value, but got drop_last={drop_last}")
+            raise ValueError(f"drop_last must be True or False, got {drop_last}")
 
     def __iter__(self):
         indices = iter(self.sampler)

@@ -7,7 +7,7 @@ import flambeau
 from flambeau import Tensor
 
 _NO_ARRAY = re.compile(r"[SaUO]")  # NumPy's dtypes of text and objects
-_MESSAGE = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
+_MESSAGE = "default_collate: cannot make a batch of {}, only of tensors, NumPy arrays, numbers, dicts, lists"
 
 
 def _is_numpy(x, *names):
@@ -67,7 +67,8 @@ def collate(batch, *, collate_fn_map=None):
         return type(first)(*(collate(column, collate_fn_map=collate_fn_map) for column in zip(*batch)))
     if isinstance(first, collections.abc.Sequence):
         if any(len(sample) != len(first) for sample in batch):
-            raise RuntimeError("each element in list of batch should be of equal size")
+            raise RuntimeError("default_collate: the samples are lists of unequal length; they must have "
+                               "equal size")
         columns = [collate(column, collate_fn_map=collate_fn_map) for column in zip(*batch)]
         return columns if isinstance(first, tuple) else _like(first, columns)
     raise TypeError(_MESSAGE.format(type(first)))
@@ -98,12 +99,13 @@ def collate_str_fn(batch, *, collate_fn_map=None):
     return batch
 
 
-default_collate_fn_map = {Tensor: collate_tensor_fn, float: collate_float_fn, int: collate_int_fn, str: collate_str_fn,
-                          bytes: collate_str_fn}
+default_collate_fn_map = {Tensor: collate_tensor_fn, float: collate_float_fn, int: collate_int_fn,
+                          str: collate_str_fn, bytes: collate_str_fn}
 
 
 def default_collate(batch):
-    """Tensors, arrays and numbers are stacked along a new first dimension; dicts, lists and tuples of them become
+    """Tensors, arrays and numbers are stacked along a new first dimension; dicts, lists and tuples of them
+    become
     dicts, lists and tuples of batches; text stays a list."""
     if _is_numpy(batch[0]):
         return collate_numpy_fn(batch)

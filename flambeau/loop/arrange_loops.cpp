@@ -115,10 +115,21 @@ void join_loops(Kernel& k, std::vector<Range>& loops) {
   }
 }
 
-int contiguous_accesses(const Kernel& k, const Expr& variable, bool inside_only) {
+enum class Counted { All, Inside, AtEveryPoint };
+
+// Whether an inner loop moves the address: a value of the outer iteration is read once.
+bool moves_inside(const Kernel& k, const Expr& index) {
+  for (const Stage& s : k.stages)
+    for (const Range& r : s.inner)
+      if (Dependence(k, r.variable).of(index)) return true;
+  return false;
+}
+
+int contiguous_accesses(const Kernel& k, const Expr& variable, Counted counted) {
   int n = 0;
   for (const MemoryIndex& m : memory(k)) {
-    if (inside_only && !m.inside) continue;
+    if (counted != Counted::All && !m.inside) continue;
+    if (counted == Counted::AtEveryPoint && !moves_inside(k, *m.index)) continue;
     if (auto s = stride(*m.index, variable); s && s->is_const(1)) ++n;
   }
   return n;
@@ -127,7 +138,8 @@ int contiguous_accesses(const Kernel& k, const Expr& variable, bool inside_only)
 int contiguous_along_inner(const Kernel& k) {
   int most = 0;
   for (const Stage& s : k.stages)
-    if (!s.inner.empty()) most = std::max(most, contiguous_accesses(k, s.inner.back().variable, true));
+    if (!s.inner.empty())
+      most = std::max(most, contiguous_accesses(k, s.inner.back().variable, Counted::Inside));
   return most;
 }
 
@@ -160,8 +172,9 @@ void arrange_loops(Kernel& k, bool columns, const Hint& hint) {
     // where its memory has been laid out along the outputs.
     auto best = k.outer.end();
     int most = columns ? 0 : contiguous_along_inner(k);
+    const Counted counted = columns ? Counted::Inside : Counted::AtEveryPoint;
     for (auto it = k.outer.begin(); it != k.outer.end(); ++it)
-      if (const int n = contiguous_accesses(k, it->variable, true);
+      if (const int n = contiguous_accesses(k, it->variable, counted);
           n > most || (columns && n == most && n > 0)) {
         most = n;
         best = it;

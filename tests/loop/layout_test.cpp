@@ -44,6 +44,15 @@ TEST(Layout, TheirReductionsKeepTheOrderOfTheGraph) {
   EXPECT_EQ(trees, 1);
 }
 
+TEST(Layout, ValuesOfARowDoNotTurnItsReduction) {
+  auto f = [](const Tensors& a) {
+    const Tensor scaled = mul(add(mul(a[0], a[1]), a[2]), a[3]);
+    return Tensors{sum(scaled, Sizes{1}, false)};
+  };
+  for (const Step& s : laid_out(f, {{64, 100}, {64, 1}, {64, 1}, {64, 1}}).steps)
+    if (const auto* k = std::get_if<KernelStep>(&s)) EXPECT_EQ(k->kernel->vector, VectorAxis::Inner);
+}
+
 TEST(Layout, TheRuleDecides) { EXPECT_EQ(channels_last(laid_out(chain, kChain, &none)), 0); }
 
 TEST(Layout, ABorderToFixedStridesMayCostMoreThanReorders) {

@@ -49,8 +49,10 @@ TEST(Layout, ValuesOfARowDoNotTurnItsReduction) {
     const Tensor scaled = mul(add(mul(a[0], a[1]), a[2]), a[3]);
     return Tensors{sum(scaled, Sizes{1}, false)};
   };
-  for (const Step& s : laid_out(f, {{64, 100}, {64, 1}, {64, 1}, {64, 1}}).steps)
-    if (const auto* k = std::get_if<KernelStep>(&s)) EXPECT_EQ(k->kernel->vector, VectorAxis::Inner);
+  for (const Step& s : laid_out(f, {{64, 100}, {64, 1}, {64, 1}, {64, 1}}).steps) {
+    ASSERT_TRUE(std::holds_alternative<KernelStep>(s));
+    EXPECT_EQ(std::get<KernelStep>(s).kernel->vector, VectorAxis::Inner);
+  }
 }
 
 TEST(Layout, TheRuleDecides) { EXPECT_EQ(channels_last(laid_out(chain, kChain, &none)), 0); }

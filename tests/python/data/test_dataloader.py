@@ -214,8 +214,9 @@ def test_no_process_is_left():
 @pytest.mark.parametrize("how", ["interrupt", "kill"])
 def test_workers_end_with_their_program(how):
     program = textwrap.dedent("""
-        import sys, time
+        import signal, sys, time
         from flambeau.utils.data import DataLoader
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job starts with it ignored
         def show(b):
             time.sleep(0.05)
             return b

@@ -31,6 +31,8 @@ FL_ERROR_TYPE(IndexError, Error)
 FL_ERROR_TYPE(NotImplementedError, RuntimeError)
 FL_ERROR_TYPE(OutOfMemoryError, RuntimeError)
 FL_ERROR_TYPE(DeserializationError, RuntimeError)
+/// torch.linalg.LinAlgError: a singular matrix, an iteration that does not converge.
+FL_ERROR_TYPE(LinAlgError, RuntimeError)
 /// Capture met something that a graph cannot hold (a value read during tracing, say).
 FL_ERROR_TYPE(UnsupportedError, RuntimeError)
 /// A mistake of this library; the message carries the place in the source.

@@ -37,7 +37,6 @@ QuickGuard::QuickGuard(const trace::TracedProgram& p) {
       }
     inputs_.push_back(std::move(out));
   }
-  symbols_ = static_cast<int>(symbols.size());
   plain_ = plain_ && symbols.size() <= kMaxSymbols;
 }
 

@@ -23,7 +23,6 @@ class QuickGuard {
     std::vector<int64_t> strides;  // where not contiguous
   };
   bool plain_ = true;
-  int symbols_ = 0;
   std::vector<Input> inputs_;
 };
 

@@ -224,8 +224,7 @@ std::string ConvolutionDesc::text() const {
   const char* names[] = {"forward", "backward data", "backward weights"};
   std::string t = fmt::format(
       "convolution {} {} batch {} channels {} to {} groups {} input {} kernel {} stride {} dilation {} "
-      "padding {} "
-      "and {}, strides input {} weight {} output {}",
+      "padding {} and {}, strides input {} weight {} output {}",
       names[static_cast<int>(pass)], scalar_name(dtype), batch, in_channels, out_channels, groups,
       list(input, spatial), list(kernel, spatial), list(stride, spatial), list(dilation, spatial),
       list(padding_begin, spatial), list(padding_end, spatial), list(input_strides, 2 + spatial),

@@ -115,8 +115,6 @@ void join_loops(Kernel& k, std::vector<Range>& loops) {
   }
 }
 
-enum class Counted { All, Inside, AtEveryPoint };
-
 // Whether an inner loop moves the address: a value of the outer iteration is read once.
 bool moves_inside(const Kernel& k, const Expr& index) {
   for (const Stage& s : k.stages)
@@ -125,12 +123,14 @@ bool moves_inside(const Kernel& k, const Expr& index) {
   return false;
 }
 
-int contiguous_accesses(const Kernel& k, const Expr& variable, Counted counted) {
+// Accesses inside of the inner loops that are contiguous along a variable; of those that the inner loops
+// move, or of all.
+int contiguous_accesses(const Kernel& k, const Expr& variable, bool moving_only) {
   int n = 0;
   for (const MemoryIndex& m : memory(k)) {
-    if (counted != Counted::All && !m.inside) continue;
-    if (counted == Counted::AtEveryPoint && !moves_inside(k, *m.index)) continue;
-    if (auto s = stride(*m.index, variable); s && s->is_const(1)) ++n;
+    if (!m.inside) continue;
+    auto s = stride(*m.index, variable);
+    if (s && s->is_const(1) && (!moving_only || moves_inside(k, *m.index))) ++n;
   }
   return n;
 }
@@ -138,8 +138,7 @@ int contiguous_accesses(const Kernel& k, const Expr& variable, Counted counted) 
 int contiguous_along_inner(const Kernel& k) {
   int most = 0;
   for (const Stage& s : k.stages)
-    if (!s.inner.empty())
-      most = std::max(most, contiguous_accesses(k, s.inner.back().variable, Counted::Inside));
+    if (!s.inner.empty()) most = std::max(most, contiguous_accesses(k, s.inner.back().variable, true));
   return most;
 }
 
@@ -166,32 +165,29 @@ void arrange_loops(Kernel& k, bool columns, const Hint& hint) {
   const bool reduces =
       std::any_of(k.stages.begin(), k.stages.end(), [](const Stage& s) { return !s.inner.empty(); });
   sort_loops(k, k.outer, hint, [](const MemoryIndex& m) { return m.store ? 1000 : 1; });
-  bool along_outer = columns;
+  bool turned = false;  // a reduction by rows whose memory has been laid out along the outputs
   if (reduces) {
-    // The outer variable with the most contiguous accesses carries the lanes; of a reduction by rows only
-    // where its memory has been laid out along the outputs.
+    // The outer variable with the most contiguous accesses carries the lanes.
     auto best = k.outer.end();
-    int most = columns ? 0 : contiguous_along_inner(k);
-    const Counted counted = columns ? Counted::Inside : Counted::AtEveryPoint;
+    int most = columns ? 1 : contiguous_along_inner(k) + 1;
     for (auto it = k.outer.begin(); it != k.outer.end(); ++it)
-      if (const int n = contiguous_accesses(k, it->variable, counted);
-          n > most || (columns && n == most && n > 0)) {
+      if (const int n = contiguous_accesses(k, it->variable, !columns); n >= most) {
         most = n;
         best = it;
       }
-    along_outer = columns || best != k.outer.end();
-    if (best != k.outer.end()) std::rotate(best, best + 1, k.outer.end());
+    if (best != k.outer.end()) {
+      std::rotate(best, best + 1, k.outer.end());
+      turned = !columns;
+    }
   }
   join_loops(k, k.outer);
-  if (has_scan(k)) {
+  const bool apart = !k.outer.empty() && lanes_are_apart(k, k.outer.back().variable);
+  if (has_scan(k))
     k.vector = VectorAxis::None;
-  } else {
-    const bool apart = !k.outer.empty() && lanes_are_apart(k, k.outer.back().variable);
-    if (reduces && !columns)
-      k.vector = along_outer && apart ? VectorAxis::OuterTree : VectorAxis::Inner;
-    else
-      k.vector = apart ? VectorAxis::Outer : VectorAxis::None;
-  }
+  else if (reduces && !columns)
+    k.vector = turned && apart ? VectorAxis::OuterTree : VectorAxis::Inner;
+  else
+    k.vector = apart ? VectorAxis::Outer : VectorAxis::None;
   verify(k);
 }
 

@@ -1,8 +1,5 @@
 #include "flambeau/loop/layout.h"
 
-#include <numeric>
-#include <optional>
-
 namespace fl::loop {
 namespace {
 
@@ -12,28 +9,11 @@ constexpr int kReorderPasses = 2, kStridedPasses = 8;
 // With fewer channels a vector along them stays empty.
 constexpr int64_t kFewChannels = 16;
 
-Sizes channels_last(const Sizes& sizes) {
-  Sizes strides(sizes.size());
-  SymInt step = sizes[1];
-  for (size_t d = sizes.size(); d-- > 2;) {
-    strides[d] = step;
-    step = step * sizes[d];
-  }
-  strides[1] = 1;
-  strides[0] = step;
-  return strides;
-}
-
 bool equal(const Sizes& a, const Sizes& b) {
   if (a.size() != b.size()) return false;
   for (size_t d = 0; d < a.size(); ++d)
     if (!(a[d].expr() == b[d].expr())) return false;
   return true;
-}
-
-bool is_convolution(const graph::Node& n) {
-  return n.op->library == LibraryCall::Convolution || n.op->library == LibraryCall::ConvolutionInput ||
-         n.op->library == LibraryCall::ConvolutionWeight;
 }
 
 class Chooser {
@@ -87,7 +67,7 @@ class Chooser {
   }
 
   void visit_library(const graph::Node& n) {
-    const bool convolution = is_convolution(n) && rule_(*g_.graph, n);
+    const bool convolution = is_convolution(n.op->library) && rule_(*g_.graph, n);
     for (size_t a = 0; a < n.args.size(); ++a) {
       const std::string_view name = n.op->schema.args[a].name;
       const bool image = convolution && name != "weight" && name != "bias";
@@ -149,7 +129,7 @@ class Chooser {
     for (size_t k = 0; k < images_.size(); ++k) {
       if (!images_[k].free || gain[group(static_cast<int>(k))] <= 0) continue;
       TensorSpec s = g_.graph->spec(images_[k].value);
-      s.strides = channels_last(s.sizes);
+      s.strides = channels_last_strides(s.sizes);
       g_.laid_out[images_[k].value] = std::move(s);
     }
   }

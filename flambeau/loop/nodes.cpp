@@ -113,9 +113,7 @@ class NodeMaker {
 
   // A library routine that cannot take these operands leaves the work to generated loops.
   bool prefers_loops(const graph::Node& n) const {
-    if (!n.op->lower ||
-        (n.op->library != LibraryCall::Matmul && n.op->library != LibraryCall::Convolution &&
-         n.op->library != LibraryCall::ConvolutionInput && n.op->library != LibraryCall::ConvolutionWeight))
+    if (!n.op->lower || (n.op->library != LibraryCall::Matmul && !is_convolution(n.op->library)))
       return false;
     const DType d = n.outs[0].dtype;
     return d != DType::Float32 && d != DType::BFloat16 && d != DType::Float16;

@@ -15,7 +15,6 @@ constexpr int kVersion = 1;
 constexpr const char* kBufferKinds[] = {"input", "output", "temporary", "view"};
 constexpr const char* kOutputKinds[] = {"tensor", "number", "none"};
 constexpr const char* kSourceKinds[] = {"size", "stride", "offset", "number"};
-constexpr const char* kFormats[] = {"contiguous", "preserve", "channels_last", "channels_last_3d"};
 
 template <class Enum, size_t N>
 Enum find_name(const char* const (&names)[N], const std::string& name) {
@@ -135,7 +134,7 @@ class Writer {
       case Value::Tag::Device:
         return {{"device", v.device().str()}};
       case Value::Tag::MemoryFormat:
-        return {{"memory_format", kFormats[static_cast<int>(v.memory_format())]}};
+        return {{"memory_format", name(v.memory_format())}};
       case Value::Tag::Tensor:
       case Value::Tag::TensorList:
       case Value::Tag::Generator:
@@ -266,6 +265,12 @@ class Reader {
     o.spec.offset = SymInt(expr(j.at("offset")));
     return o;
   }
+  static MemoryFormat format(const std::string& text) {
+    for (const MemoryFormat f : {MemoryFormat::Contiguous, MemoryFormat::Preserve, MemoryFormat::ChannelsLast,
+                                 MemoryFormat::ChannelsLast3d})
+      if (name(f) == text) return f;
+    FL_RAISE(ValueError, "a program's text: expected a memory format, got '{}'", text);
+  }
   Value value(const Json& j) const {
     if (j.is_null()) return {};
     FL_CHECK(j.is_object() && j.size() == 1, ValueError, "a program's text: expected an argument, got {}",
@@ -295,7 +300,7 @@ class Reader {
     if (kind == "str") return std::string_view(v.get_ref<const std::string&>());
     if (kind == "dtype") return parse_dtype(v.get<std::string>());
     if (kind == "device") return parse_device(v.get<std::string>());
-    if (kind == "memory_format") return find_name<MemoryFormat>(kFormats, v.get<std::string>());
+    if (kind == "memory_format") return format(v.get<std::string>());
     FL_RAISE(ValueError, "a program's text: unknown kind of argument '{}'", kind);
   }
 

@@ -92,8 +92,7 @@ void check_overlap(const OpInfo& op, const Tensor& out, const Value* args) {
   for (int d = 0; d < s.dim(); ++d)
     FL_CHECK(!(s.strides[d].same_as(0) && !known_true(sym::Relation::Le, s.sizes[d], 1)), RuntimeError,
              "unsupported operation: more than one element of the written-to tensor refers to a single "
-             "memory location. "
-             "Please clone() the tensor before performing the operation.");
+             "memory location. Please clone() the tensor before performing the operation.");
   if (!is_non_overlapping_and_dense(s)) return;
   // Partial overlap of two dense tensors in one storage.
   each_tensor(args, op.arg_count(), [&](const Tensor& t) {
@@ -106,8 +105,7 @@ void check_overlap(const OpInfo& op, const Tensor& out, const Value* args) {
     const bool apart = o.offset + m <= s.offset || s.offset + n <= o.offset;
     FL_CHECK(same || apart, RuntimeError,
              "unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
-             "single memory "
-             "location. Please clone() the tensor before performing the operation.");
+             "single memory location. Please clone() the tensor before performing the operation.");
   });
 }
 

@@ -42,7 +42,13 @@ enum class LibraryCall : uint8_t {
   ConvolutionWeight,  ///< gradient by the weight
   Sort,               ///< stable; values and int64 positions along a dimension
   Nonzero,
+  HostRoutine,  ///< opaque; the routine is found by the operator's name, its results are as inferred
 };
+/// Whether the call is a convolution or one of its gradients.
+constexpr bool is_convolution(LibraryCall c) {
+  return c == LibraryCall::Convolution || c == LibraryCall::ConvolutionInput ||
+         c == LibraryCall::ConvolutionWeight;
+}
 
 /// An elementwise operation on values of the computation dtype: one Val for each tensor and Scalar argument,
 /// in order.

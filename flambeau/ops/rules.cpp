@@ -1,54 +1,53 @@
 #include "flambeau/ops/rules.h"
 
+#include <limits>
+
 #include "flambeau/ops/functions.h"
 
 namespace fl {
 namespace {
 
-/// Calls f with the spec of every tensor argument.
-template <class F>
-void each_tensor(const InferCtx& c, F f) {
-  for (int i = 0; i < c.op().arg_count(); ++i) {
-    if (c.is_tensor(i)) f(c.spec(i));
+bool takes_dtype(Takes takes, DType d) {
+  switch (takes) {
+    case Takes::Real:
+      return !is_complex(d);
+    case Takes::Floating:
+      return is_floating(d);
+    case Takes::Number:
+      return d != DType::Bool;
+    case Takes::RealNumber:
+      return !is_complex(d) && d != DType::Bool;
+    case Takes::Integer:
+      return is_integral(d);
+    case Takes::Integral:
+      return is_integral(d, true);
   }
+  return false;
 }
 
-InferResult real_rule(const InferCtx& c, int p) {
-  each_tensor(c, [&](const TensorSpec& s) {
-    FL_CHECK(!is_complex(s.dtype), NotImplementedError, "\"{}\" not implemented for {} tensors",
-             c.op().schema.name, name(s.dtype));
-  });
-  return rule::elementwise_result(c, static_cast<Promote>(p));
+const char* words(Takes takes) {
+  switch (takes) {
+    case Takes::Real:
+      return "real numbers or bool";
+    case Takes::Floating:
+      return "floating point numbers";
+    case Takes::Number:
+      return "integers, floating point or complex numbers";
+    case Takes::RealNumber:
+      return "integers or floating point numbers";
+    case Takes::Integer:
+      return "integers";
+    case Takes::Integral:
+      return "integers or bool";
+  }
+  return "";
 }
 
-InferResult floating_rule(const InferCtx& c, int p) {
-  each_tensor(c, [&](const TensorSpec& s) {
-    FL_CHECK(is_floating(s.dtype), NotImplementedError,
-             "\"{}\" not implemented for {} tensors: expected floating point numbers", c.op().schema.name,
-             name(s.dtype));
-  });
-  return rule::elementwise_result(c, static_cast<Promote>(p));
-}
-
-InferResult number_rule(const InferCtx& c, int p) {
-  each_tensor(c, [&](const TensorSpec& s) {
-    FL_CHECK(s.dtype != DType::Bool, NotImplementedError, "\"{}\" not implemented for bool tensors",
-             c.op().schema.name);
-  });
-  return rule::elementwise_result(c, static_cast<Promote>(p));
-}
-
-InferResult real_number_rule(const InferCtx& c, int p) {
-  number_rule(c, p);
-  return real_rule(c, p);
-}
-
-InferResult integral_rule(const InferCtx& c, int p) {
-  each_tensor(c, [&](const TensorSpec& s) {
-    FL_CHECK(is_integral(s.dtype, true), NotImplementedError,
-             "\"{}\" not implemented for {} tensors: expected integers or bool", c.op().schema.name,
-             name(s.dtype));
-  });
+/// Elementwise, where every tensor argument has a dtype that is taken.
+template <Takes takes>
+InferResult checked_rule(const InferCtx& c, int p) {
+  for (int i = 0; i < c.op().arg_count(); ++i)
+    if (c.is_tensor(i)) check_dtype(c.op().schema.name, c.spec(i).dtype, takes);
   return rule::elementwise_result(c, static_cast<Promote>(p));
 }
 
@@ -86,16 +85,21 @@ InferResult subtraction_rule(const InferCtx& c, int p) {
 
 }  // namespace
 
+void check_dtype(std::string_view op, DType dtype, Takes takes) {
+  FL_CHECK(takes_dtype(takes, dtype), NotImplementedError,
+           "\"{}\" not implemented for {} tensors: expected {}", op, name(dtype), words(takes));
+}
+
 namespace rule {
 InferResult elementwise_result(const InferCtx& c, Promote p) {
   const Infer r = elementwise(p);
   return r.function(c, r.data);
 }
-Infer real(Promote p) { return {real_rule, static_cast<int>(p)}; }
-Infer floating() { return {floating_rule, static_cast<int>(Promote::Default)}; }
-Infer number(Promote p) { return {number_rule, static_cast<int>(p)}; }
-Infer real_number() { return {real_number_rule, static_cast<int>(Promote::Default)}; }
-Infer integral(Promote p) { return {integral_rule, static_cast<int>(p)}; }
+Infer real(Promote p) { return {checked_rule<Takes::Real>, static_cast<int>(p)}; }
+Infer floating() { return {checked_rule<Takes::Floating>, static_cast<int>(Promote::Default)}; }
+Infer number(Promote p) { return {checked_rule<Takes::Number>, static_cast<int>(p)}; }
+Infer real_number() { return {checked_rule<Takes::RealNumber>, static_cast<int>(Promote::Default)}; }
+Infer integral(Promote p) { return {checked_rule<Takes::Integral>, static_cast<int>(p)}; }
 Infer arithmetic() { return {arithmetic_rule, static_cast<int>(Promote::Default)}; }
 Infer subtraction() { return {subtraction_rule, static_cast<int>(Promote::Default)}; }
 }  // namespace rule
@@ -123,7 +127,12 @@ schema::Operand conj_operand(GradCtx& c, int arg) {
   if (c.is_tensor(arg)) return conj_if_complex(c.in(arg));
   return conj_if_complex_number(c.arg(arg).scalar());
 }
+double epsilon_of(DType dtype) {
+  return real_dtype(dtype) == DType::Float64 ? std::numeric_limits<double>::epsilon()
+                                             : std::numeric_limits<float>::epsilon();
+}
 Tensor to_dtype(const Tensor& x, DType dtype) { return x.dtype() == dtype ? x : _to_copy(x, dtype); }
+Tensor as_float(const Tensor& x) { return is_integral(x.dtype(), true) ? to_dtype(x, default_dtype()) : x; }
 Tensor to_compute(const Tensor& x) { return to_dtype(x, compute_dtype(x.dtype())); }
 
 Index broadcast_index(std::span<const Expr> index, std::span<const Expr> sizes) {

@@ -4,6 +4,25 @@
 
 namespace fl {
 
+/// An operator's name, for messages of its definition.
+template <schema::FixedString S>
+constexpr std::string_view name_of(Op<S>) {
+  const std::string_view text = S.view();
+  return text.substr(0, text.find('('));
+}
+
+/// The dtypes that an operator takes.
+enum class Takes : uint8_t {
+  Real,        ///< all but complex ones
+  Floating,    ///< floating point numbers
+  Number,      ///< all but bool
+  RealNumber,  ///< integers and floating point numbers
+  Integer,     ///< integers
+  Integral,    ///< integers and bool
+};
+/// Raises NotImplementedError, which says what is expected and what came, on a dtype that is not taken.
+void check_dtype(std::string_view op, DType dtype, Takes takes);
+
 namespace rule {
 /// As elementwise, for real dtypes only; raises NotImplementedError on complex ones.
 Infer real(Promote p = Promote::Default);
@@ -38,8 +57,12 @@ Scalar conj_if_complex_number(const Scalar& s);
 /// f on a half-precision tensor runs in float32 and its result is rounded once.
 template <class F>
 Tensor in_compute_dtype(const Tensor& x, F f);
+/// The distance from 1 to the next number of the dtype that arithmetic on `dtype` happens in.
+double epsilon_of(DType dtype);
 /// x in the dtype that arithmetic on it happens in.
 Tensor to_compute(const Tensor& x);
+/// x; integers and bool converted to the default dtype.
+Tensor as_float(const Tensor& x);
 /// x converted to a dtype; x itself where it has it.
 Tensor to_dtype(const Tensor& x, DType dtype);
 

@@ -19,6 +19,10 @@ Samples where(Samples options = {});
 /// One tensor of each shape, followed by each of some lists of arguments, that `make` gives.
 using MakeSamples = std::vector<Sample> (*)(SampleMaker&, const Samples&);
 Samples custom(MakeSamples make, Samples options = {});
+/// The same, of all dtypes unless told.
+inline Samples of(MakeSamples make, DTypeSet dtypes = dtypes::all) {
+  return custom(make, {.dtypes = dtypes});
+}
 
 /// The tensors that unary tests: every layout.
 std::vector<std::pair<std::string, Tensor>> layouts(SampleMaker& m, double low, double high);

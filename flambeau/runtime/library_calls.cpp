@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "flambeau/library/library.h"
-#include "flambeau/op/routine.h"
 #include "flambeau/runtime/call_arguments.h"
 #include "flambeau/runtime/routine.h"
 
@@ -68,7 +67,6 @@ PreparedCall prepare_library_call(const OpInfo& op, const std::vector<Value>& ar
                                   const std::vector<OperandLayout>& operands,
                                   const std::vector<OperandLayout>& results) {
   const CallArguments call{op, args, operands, results};
-  if (op.library == kHostRoutine) return find_routine(op.name())(call);
   switch (op.library) {
     case LibraryCall::Matmul:
       return prepare_matmul(call);
@@ -81,6 +79,8 @@ PreparedCall prepare_library_call(const OpInfo& op, const std::vector<Value>& ar
     case LibraryCall::Nonzero:
       FL_RAISE(NotImplementedError, "{}: the number of results depends on elements; it runs eagerly only",
                op.name());
+    case LibraryCall::HostRoutine:
+      return find_routine(op.name())(call);
     case LibraryCall::None:
       break;
   }

@@ -69,6 +69,7 @@ int64_t MatrixBatch::offset(const BatchPart& part, int64_t item) const {
 
 PreparedCall checking_info(PreparedCall run, const CallArguments& call, int index, std::string_view caller,
                            std::function<std::string(int info)> message) {
+  if (caller.empty()) return run;
   return [run = std::move(run), layout = call.result(index), index, caller = std::string(caller),
           message = std::move(message)](void* const* operands, void* const* results) {
     run(operands, results);

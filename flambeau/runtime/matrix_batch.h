@@ -4,7 +4,6 @@
 #include <memory>
 #include <vector>
 
-#include "flambeau/base/linalg_error.h"
 #include "flambeau/base/parallel.h"
 #include "flambeau/runtime/call_arguments.h"
 #include "flambeau/tensor/element.h"
@@ -122,10 +121,8 @@ PreparedCall run_batch(MatrixBatch prepared, F f, std::string_view op) {
   };
 }
 
-/// "(Batch element 3): ", or nothing where the batch has no dimensions.
-std::string batch_element(const OperandLayout& info, int64_t item);
 /// After the call, raises LinAlgError with message(item's info) for the first item whose info (result
-/// `index`, int32) is not 0.
+/// `index`, int32) is not 0; does not look where caller is empty.
 PreparedCall checking_info(PreparedCall run, const CallArguments& call, int index, std::string_view caller,
                            std::function<std::string(int info)> message);
 

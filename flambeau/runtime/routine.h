@@ -1,9 +1,8 @@
-// Routines of the operators with library = kHostRoutine: opaque work on the host, found by the operator's
+// Routines of the operators with library = HostRoutine: opaque work on the host, found by the operator's
 // name.
 #pragma once
 #include <string_view>
 
-#include "flambeau/base/linalg_error.h"
 #include "flambeau/runtime/call_arguments.h"
 
 namespace fl::runtime {
@@ -23,6 +22,7 @@ Routine find_routine(std::string_view op);
 std::span<const NamedRoutine> factorization_routines();
 std::span<const NamedRoutine> spectrum_routines();
 std::span<const NamedRoutine> fft_routines();
-std::span<const NamedRoutine> special_routines();
+/// Of a function in library/special; null where it has none of the name.
+Routine find_special_routine(std::string_view op);
 
 }  // namespace fl::runtime

@@ -34,13 +34,10 @@ struct Cholesky {
 PreparedCall prepare_cholesky(const CallArguments& call) {
   PreparedCall run = run_batch(MatrixBatch(call, {{"self", 2}}, {2, 0}), Cholesky{call.flag("upper", false)},
                                call.op.name());
-  const std::string_view caller = text(call, "caller");
-  if (caller.empty()) return run;
-  return checking_info(std::move(run), call, 1, caller, [](int info) {
+  return checking_info(std::move(run), call, 1, text(call, "caller"), [](int info) {
     return fmt::format(
         "The factorization could not be completed because the input is not positive-definite (the leading "
-        "minor of "
-        "order {} is not positive-definite).",
+        "minor of order {} is not positive-definite).",
         info);
   });
 }
@@ -60,9 +57,7 @@ struct Lu {
 
 PreparedCall prepare_lu(const CallArguments& call) {
   PreparedCall run = run_batch(MatrixBatch(call, {{"self", 2}}, {2, 1, 0}), Lu{}, call.op.name());
-  const std::string_view caller = text(call, "caller");
-  if (caller.empty()) return run;
-  return checking_info(std::move(run), call, 2, caller, [](int info) {
+  return checking_info(std::move(run), call, 2, text(call, "caller"), [](int info) {
     return fmt::format("The matrix is singular: element {} of the diagonal of its factor U is zero.", info);
   });
 }

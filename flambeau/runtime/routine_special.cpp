@@ -48,8 +48,6 @@ Input input_of(const CallArguments& call, int arg, size_t rank) {
   }
   in.position = value.graph_ref().node;
   const OperandLayout& layout = call.operands[in.position];
-  FL_CHECK(!is_complex(layout.dtype), NotImplementedError, "\"{}\" not implemented for {} tensors",
-           call.op.name(), name(layout.dtype));
   in.read = reader(layout.dtype);
   const size_t extra = rank - layout.sizes.size();
   for (size_t d = 0; d < layout.sizes.size(); ++d)
@@ -86,60 +84,24 @@ PreparedCall elementwise(const CallArguments& call, F f) {
 }
 
 /// "special_erfcx" is the library's "erfcx".
-std::string_view function_name(const CallArguments& call) {
-  const std::string_view name = call.op.schema.name;
+std::string_view function_name(std::string_view op) {
   constexpr std::string_view kPrefix = "special_";
-  if (name.starts_with(kPrefix)) return name.substr(kPrefix.size());
-  return name == "igamma" ? "gammainc" : name == "igammac" ? "gammaincc" : name;
+  if (op.starts_with(kPrefix)) return op.substr(kPrefix.size());
+  return op == "igamma" ? "gammainc" : op == "igammac" ? "gammaincc" : op;
 }
 
 PreparedCall prepare_special(const CallArguments& call) {
-  const std::string_view name = function_name(call);
+  const std::string_view name = function_name(call.op.schema.name);
   if (const auto f = library::find_unary_function(name)) return elementwise<1>(call, f);
-  const auto f = library::find_binary_function(name);
-  FL_ASSERT(f, "no special function is called {}", name);
-  return elementwise<2>(call, f);
+  return elementwise<2>(call, library::find_binary_function(name));
 }
 
 }  // namespace
 
-std::span<const NamedRoutine> special_routines() {
-  static constexpr NamedRoutine kTable[] = {
-      {"i0", prepare_special},
-      {"igamma", prepare_special},
-      {"igammac", prepare_special},
-      {"special_airy_ai", prepare_special},
-      {"special_bessel_j0", prepare_special},
-      {"special_bessel_j1", prepare_special},
-      {"special_bessel_y0", prepare_special},
-      {"special_bessel_y1", prepare_special},
-      {"special_i0e", prepare_special},
-      {"special_i1", prepare_special},
-      {"special_i1e", prepare_special},
-      {"special_modified_bessel_i0", prepare_special},
-      {"special_modified_bessel_i1", prepare_special},
-      {"special_modified_bessel_k0", prepare_special},
-      {"special_modified_bessel_k1", prepare_special},
-      {"special_scaled_modified_bessel_k0", prepare_special},
-      {"special_scaled_modified_bessel_k1", prepare_special},
-      {"special_spherical_bessel_j0", prepare_special},
-      {"special_erfcx", prepare_special},
-      {"special_ndtri", prepare_special},
-      {"special_zeta", prepare_special},
-      {"special_chebyshev_polynomial_t", prepare_special},
-      {"special_chebyshev_polynomial_u", prepare_special},
-      {"special_chebyshev_polynomial_v", prepare_special},
-      {"special_chebyshev_polynomial_w", prepare_special},
-      {"special_shifted_chebyshev_polynomial_t", prepare_special},
-      {"special_shifted_chebyshev_polynomial_u", prepare_special},
-      {"special_shifted_chebyshev_polynomial_v", prepare_special},
-      {"special_shifted_chebyshev_polynomial_w", prepare_special},
-      {"special_hermite_polynomial_h", prepare_special},
-      {"special_hermite_polynomial_he", prepare_special},
-      {"special_laguerre_polynomial_l", prepare_special},
-      {"special_legendre_polynomial_p", prepare_special},
-  };
-  return kTable;
+Routine find_special_routine(std::string_view op) {
+  const std::string_view name = function_name(op);
+  const bool known = library::find_unary_function(name) || library::find_binary_function(name);
+  return known ? prepare_special : nullptr;
 }
 
 }  // namespace fl::runtime

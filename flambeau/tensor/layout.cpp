@@ -9,7 +9,8 @@ namespace fl {
 
 namespace {
 
-// Dimensions from the fastest to the slowest.
+// Dimensions of 3, 4 and 5 from the fastest to the slowest.
+constexpr std::array<int, 3> kChannelsLast1d{1, 2, 0};
 constexpr std::array<int, 4> kChannelsLast{1, 3, 2, 0};
 constexpr std::array<int, 5> kChannelsLast3d{1, 4, 3, 2, 0};
 
@@ -44,9 +45,7 @@ bool is_row_major(const TensorSpec& s) {
   return dense || is_empty(s);
 }
 
-Sizes strides_in_order(IntList sizes, std::span<const int> order, std::string_view format) {
-  FL_CHECK(sizes.size() == order.size(), RuntimeError,
-           "required rank {} tensor to use {} format, got sizes {}", order.size(), format, to_string(sizes));
+Sizes strides_in_order(IntList sizes, std::span<const int> order) {
   Sizes strides(sizes.size());
   SymInt run = 1;
   for (const int d : order) {
@@ -54,6 +53,12 @@ Sizes strides_in_order(IntList sizes, std::span<const int> order, std::string_vi
     run *= sizes[d];  // A size of 0 makes the strides after it 0, as in PyTorch.
   }
   return strides;
+}
+Sizes strides_in_order(IntList sizes, std::span<const int> order, MemoryFormat format) {
+  FL_CHECK(sizes.size() == order.size(), RuntimeError,
+           "required rank {} tensor to use {} format, got sizes {}", order.size(), name(format),
+           to_string(sizes));
+  return strides_in_order(sizes, order);
 }
 
 }  // namespace
@@ -98,14 +103,21 @@ Sizes strides_for(IntList sizes, MemoryFormat f) {
     case MemoryFormat::Contiguous:
       return contiguous_strides(sizes);
     case MemoryFormat::ChannelsLast:
-      return strides_in_order(sizes, kChannelsLast, name(f));
+      return strides_in_order(sizes, kChannelsLast, f);
     case MemoryFormat::ChannelsLast3d:
-      return strides_in_order(sizes, kChannelsLast3d, name(f));
+      return strides_in_order(sizes, kChannelsLast3d, f);
     case MemoryFormat::Preserve:
       break;
   }
   FL_RAISE(RuntimeError,
            "preserve_format needs a tensor whose strides are to be kept; sizes alone have none");
+}
+
+Sizes channels_last_strides(IntList sizes) {
+  FL_ASSERT(sizes.size() >= 3 && sizes.size() <= 5, "an image of sizes {}", to_string(sizes));
+  return strides_in_order(sizes, sizes.size() == 3   ? std::span<const int>(kChannelsLast1d)
+                                 : sizes.size() == 4 ? std::span<const int>(kChannelsLast)
+                                                     : std::span<const int>(kChannelsLast3d));
 }
 
 bool is_contiguous(const TensorSpec& s, MemoryFormat f) {

@@ -138,8 +138,7 @@ thread_local bool g_reads_forbidden = false;
 void check_reads(const Tensor& t) {
   FL_CHECK(!g_reads_forbidden || t.impl()->wrapped_number, UnsupportedError,
            "the function that is captured reads elements of a tensor ({} {}); a compiled program could not "
-           "see them change. "
-           "Keep the computation on tensors, or read outside of the function",
+           "see them change. Keep the computation on tensors, or read outside of the function",
            to_string(t.sizes()), name(t.dtype()));
 }
 }  // namespace

@@ -112,6 +112,8 @@ using TensorList = ArrayRef<Tensor>;
 Sizes contiguous_strides(IntList sizes);
 /// Strides of a memory format; the channels-last ones take 4 (or 5) dimensions. Raises RuntimeError.
 Sizes strides_for(IntList sizes, MemoryFormat f);
+/// Channels fastest, of images {batch, channels, space...} with 1 to 3 spatial dimensions.
+Sizes channels_last_strides(IntList sizes);
 bool is_contiguous(const TensorSpec& s, MemoryFormat f = MemoryFormat::Contiguous);
 /// No two index tuples share an element, and no element lies unused between them.
 bool is_non_overlapping_and_dense(const TensorSpec& s);

@@ -12,7 +12,7 @@ void bind_autocast(nb::module_& m) {
   m.def("_set_autocast", [](bool enabled, nb::handle dtype, bool caches) {
     const std::optional<DType> d = as_dtype(dtype);
     FL_CHECK(d && (*d == DType::BFloat16 || *d == DType::Float16 || *d == DType::Float32), RuntimeError,
-             "autocast on the CPU supports bfloat16 and float16, got {}", python_type(dtype));
+             "autocast computes in bfloat16, float16 or float32, got {}", text_of(dtype));
     autocast_state().enabled = enabled;
     autocast_state().dtype = *d;
     autocast_state().caches = caches;

@@ -81,8 +81,7 @@ class Reader {
   [[noreturn]] static void refuse(nb::handle h) {
     FL_RAISE(TypeError,
              "to() received an invalid combination of arguments - got ({}), but expected a dtype, a device, "
-             "both, or "
-             "a Tensor, then non_blocking and copy (bool), memory_format",
+             "both, or a Tensor, then non_blocking and copy (bool), memory_format",
              python_type(h));
   }
 

@@ -1,5 +1,4 @@
 // The library's errors as the Python exceptions that they name.
-#include "flambeau/base/linalg_error.h"
 #include "flambeau/loop/interpret.h"
 #include "module.h"
 

@@ -36,11 +36,15 @@ Tensor tensor_index(nb::handle h) {
   return t;
 }
 
+bool is_mask(const Tensor& t) {
+  return t.defined() && (t.dtype() == DType::Bool || t.dtype() == DType::UInt8);
+}
+
 /// Dimensions of the indexed tensor that an index consumes.
 int64_t consumed(nb::handle h) {
   if (h.is_none() || h.ptr() == Py_Ellipsis || PyBool_Check(h.ptr())) return 0;
   const Tensor t = tensor_index(h);
-  return t.defined() && (t.dtype() == DType::Bool || t.dtype() == DType::UInt8) ? t.dim() : 1;
+  return is_mask(t) ? t.dim() : 1;
 }
 
 Tensor sliced(const Tensor& t, int64_t dim, nb::handle slice_object) {
@@ -93,16 +97,10 @@ Indexed apply_views(const Tensor& self, nb::handle index) {
                "only integers, slices (`:`), ellipsis (`...`), None and integer or bool tensors are valid "
                "indices, got {}",
                python_type(h));
-      put(t, 1);
-      // A mask of several dimensions stands for as many.
-      if (t.dtype() == DType::Bool || t.dtype() == DType::UInt8) dim += t.dim() - 1;
+      put(t, is_mask(t) ? t.dim() : 1);  // a mask of several dimensions stands for as many
     }
   }
   return out;
-}
-
-bool is_mask(const Tensor& t) {
-  return t.defined() && (t.dtype() == DType::Bool || t.dtype() == DType::UInt8);
 }
 
 /// Without the places that a mask of several dimensions left free behind it.

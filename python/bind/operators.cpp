@@ -191,11 +191,11 @@ nb::object handle_infix(const InfixOperator& op, PyObject* const* values, size_t
   return handle_torch_function(type.attr(op.python), {values, count, nullptr});
 }
 
-PyObject* apply(const InfixOperator& op, PyObject* const* values, size_t count) {
+PyObject* apply(const InfixOperator& op, const Overloads& overloads, PyObject* const* values, size_t count) {
   const CallArguments call{values, count, nullptr};
   try {
     if (has_torch_function(call)) return handle_infix(op, values, count).release().ptr();
-    return call_infix(find_overloads(op.name), call).release().ptr();
+    return call_infix(overloads, call).release().ptr();
   } catch (...) {
     raise_in_python(std::current_exception());
     return nullptr;
@@ -206,20 +206,18 @@ template <const InfixOperator& Op>
 struct InfixFunction {
   static PyObject* call(PyObject* a, PyObject* b) {
     PyObject* values[] = {a, b};
-    static const Overloads& overloads = find_overloads(Op.name);
-    const CallArguments call{values, 2, nullptr};
-    try {
-      if (has_torch_function(call)) return handle_infix(Op, values, 2).release().ptr();
-      return call_infix(overloads, call).release().ptr();
-    } catch (...) {
-      raise_in_python(std::current_exception());
-      return nullptr;
-    }
+    return apply(Op, overloads(), values, 2);
   }
   static PyObject* call_ternary(PyObject* a, PyObject* b, PyObject* modulus) {
     return modulus == Py_None ? call(a, b) : Py_NewRef(Py_NotImplemented);
   }
-  static PyObject* call_unary(PyObject* a) { return apply(Op, &a, 1); }
+  static PyObject* call_unary(PyObject* a) { return apply(Op, overloads(), &a, 1); }
+
+ private:
+  static const Overloads& overloads() {
+    static const Overloads& found = find_overloads(Op.name);
+    return found;
+  }
 };
 
 PyObject* compare(PyObject* a, PyObject* b, int how) {

@@ -86,10 +86,19 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   return PyBuffer_FillInfo(view, self, data, static_cast<Py_ssize_t>(s.storage->bytes()), 0, flags);
 }
 
-Sizes expect_sizes(nb::handle h) {
+Sizes expect_sizes(nb::handle h, const char* where) {
   const std::optional<Sizes> sizes = as_int_list(h);
-  FL_CHECK(sizes, TypeError, "expected a list of integers, got {}", python_type(h));
+  FL_CHECK(sizes, TypeError, "{}: expected a list of integers, got {}", where, python_type(h));
   return *sizes;
+}
+
+/// Raises RuntimeError where a storage is too small for such a tensor.
+void check_fits(const TensorSpec& spec, const Storage& storage) {
+  FL_CHECK(spec.storage_bytes().expect_int() <= storage.bytes(), RuntimeError,
+           "setStorage: sizes {}, strides {}, storage offset {} require {} bytes, which are out of bounds "
+           "for storage of size {}",
+           to_string(spec.sizes), to_string(spec.strides), spec.offset, spec.storage_bytes(),
+           storage.bytes());
 }
 
 Tensor tensor_on(const StorageObject& s, nb::handle dtype, int64_t offset, nb::handle sizes,
@@ -97,23 +106,45 @@ Tensor tensor_on(const StorageObject& s, nb::handle dtype, int64_t offset, nb::h
   const std::optional<DType> d = as_dtype(dtype);
   FL_CHECK(d, TypeError, "expected a dtype, got {}", python_type(dtype));
   TensorSpec spec;
-  spec.sizes = expect_sizes(sizes);
-  spec.strides = strides.is_none() ? contiguous_strides(spec.sizes) : expect_sizes(strides);
+  spec.sizes = expect_sizes(sizes, "a tensor on a storage");
+  spec.strides =
+      strides.is_none() ? contiguous_strides(spec.sizes) : expect_sizes(strides, "a tensor on a storage");
   spec.dtype = *d;
   spec.device = s.storage->device();
   spec.offset = offset;
-  FL_CHECK(!s.storage->has_data() || spec.storage_bytes().expect_int() <= s.storage->bytes(), RuntimeError,
-           "sizes {}, strides {}, storage offset {} require {} bytes, which are out of bounds for storage of "
-           "size {}",
-           to_string(spec.sizes), to_string(spec.strides), offset, spec.storage_bytes(), s.storage->bytes());
+  if (s.storage->has_data()) check_fits(spec, *s.storage);
   return Tensor(spec, s.storage);
+}
+
+/// Makes `t` a tensor on another storage.
+void set_storage(const Tensor& t, const Tensor& from, int64_t offset, const Sizes& sizes,
+                 const Sizes& strides) {
+  TensorSpec spec = t.spec();
+  spec.sizes = sizes;
+  spec.strides = strides;
+  spec.offset = offset;
+  spec.dtype = from.dtype();
+  spec.device = from.device();
+  if (from.has_data()) check_fits(spec, *from.storage());
+  t.impl()->spec = spec;
+  t.impl()->storage = from.storage();
+}
+
+/// New sizes in place; memory is added where it does not suffice, and its elements are left as they come.
+void resize(const Tensor& t, const Sizes& sizes, nb::handle format) {
+  FL_CHECK(!t.requires_grad(), RuntimeError, "cannot resize variables that require grad");
+  TensorSpec spec = t.spec();
+  spec.sizes = sizes;
+  spec.strides = strides_for(sizes, as_memory_format(format).value_or(MemoryFormat::Contiguous));
+  if (t.has_data() && spec.storage_bytes().expect_int() > t.storage()->bytes())
+    t.storage()->resize(spec.storage_bytes().expect_int());
+  t.impl()->spec = spec;
 }
 
 }  // namespace
 
 void bind_storage(nb::module_& m) {
-  static PyBufferProcs procs{get_buffer, nullptr};
-  static PyType_Slot slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(procs.bf_getbuffer)}, {}};
+  static PyType_Slot slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)}, {}};
   nb::class_<StorageObject>(m, "UntypedStorage", nb::is_weak_referenceable(), nb::dynamic_attr(),
                             nb::type_slots(slots))
       .def(
@@ -182,10 +213,21 @@ void bind_storage(nb::module_& m) {
       .def("_bytes", to_bytes)
       .def_static("_from_bytes", from_bytes)
       .def_static("_on_buffer", on_buffer);
-  TensorMethods().def("untyped_storage", [](const Tensor& t) {
+  TensorMethods c;
+  c.def("untyped_storage", [](const Tensor& t) {
     FL_CHECK(t.storage(), RuntimeError, "a tensor that is being captured has no storage");
     return StorageObject{t.storage()};
   });
+  c.def("_set_storage",
+        [](const Tensor& t, const Tensor& from, int64_t offset, nb::handle sizes, nb::handle strides) {
+          set_storage(t, from, offset, expect_sizes(sizes, "set_()"), expect_sizes(strides, "set_()"));
+        });
+  c.def(
+      "_resize",
+      [](const Tensor& t, nb::handle sizes, nb::handle format) {
+        resize(t, expect_sizes(sizes, "resize_()"), format);
+      },
+      nb::arg(), nb::arg().none());
   m.def("_tensor_on_storage", tensor_on, nb::arg("storage"), nb::arg("dtype"), nb::arg("offset") = 0,
         nb::arg("sizes") = nb::tuple(), nb::arg("strides") = nb::none());
 }

@@ -1,7 +1,6 @@
 // class Tensor: what the operator table does not give.
 #include <nanobind/stl/optional.h>
 
-#include "flambeau/autograd/autograd.h"
 #include "flambeau/autograd/meta.h"
 #include "flambeau/ops/functions.h"
 #include "flambeau/tensor/element.h"
@@ -161,52 +160,6 @@ std::string text(const Tensor& t, int precision, int64_t threshold, int64_t edge
   return to_string(t, options);
 }
 
-/// Makes `t` a tensor on another storage.
-void set_storage(const Tensor& t, const Tensor& from, int64_t offset, const Sizes& sizes,
-                 const Sizes& strides) {
-  TensorSpec spec = t.spec();
-  spec.sizes = sizes;
-  spec.strides = strides;
-  spec.offset = offset;
-  spec.dtype = from.dtype();
-  spec.device = from.device();
-  FL_CHECK(!from.has_data() || spec.storage_bytes().expect_int() <= from.storage()->bytes(), RuntimeError,
-           "setStorage: sizes {}, strides {}, storage offset {} require {} bytes, which are out of bounds "
-           "for storage of size {}",
-           to_string(sizes), to_string(strides), offset, spec.storage_bytes(), from.storage()->bytes());
-  t.impl()->spec = spec;
-  t.impl()->storage = from.storage();
-}
-
-/// New sizes in place; memory is added where it does not suffice, and its elements are left as they come.
-void resize(const Tensor& t, const Sizes& sizes, nb::handle format) {
-  FL_CHECK(!t.requires_grad(), RuntimeError, "cannot resize variables that require grad");
-  TensorSpec spec = t.spec();
-  spec.sizes = sizes;
-  spec.strides = strides_for(sizes, as_memory_format(format).value_or(MemoryFormat::Contiguous));
-  if (t.has_data() && spec.storage_bytes().expect_int() > t.storage()->bytes())
-    t.storage()->resize(spec.storage_bytes().expect_int());
-  t.impl()->spec = spec;
-}
-
-/// Makes t what a view of it is: t.transpose_(0, 1).
-void become_view(const Tensor& t, const Tensor& view) {
-  FL_CHECK(!(t.is_leaf() && t.requires_grad() && dispatch_state().grad_enabled), RuntimeError,
-           "a leaf Variable that requires grad is being used in an in-place operation.");
-  const bool was_view = is_view(t);
-  const Ref<Node> node = grad_fn(view);
-  const int number = output_nr(view);
-  t.impl()->spec = view.spec();
-  if (AutogradMeta* m = meta(view); m && was_view) make_meta(t).view = std::move(m->view);
-  if (node) set_history(t, node, number);
-}
-
-Sizes expect_sizes(nb::handle h, const char* where) {
-  const std::optional<Sizes> sizes = as_int_list(h);
-  FL_CHECK(sizes, TypeError, "{}: expected a list of integers, got {}", where, python_type(h));
-  return *sizes;
-}
-
 }  // namespace
 
 void bind_tensor(nb::module_& m) {
@@ -215,19 +168,8 @@ void bind_tensor(nb::module_& m) {
   TensorMethods c;
   bind_shape(c);
   bind_values(c);
-  c.def("_become_view", become_view);
   c.def("as_subclass", as_subclass, nb::arg("cls"));
   c.def("_text", text);
-  c.def("_set_storage",
-        [](const Tensor& t, const Tensor& from, int64_t offset, nb::handle sizes, nb::handle strides) {
-          set_storage(t, from, offset, expect_sizes(sizes, "set_()"), expect_sizes(strides, "set_()"));
-        });
-  c.def(
-      "_resize",
-      [](const Tensor& t, nb::handle sizes, nb::handle format) {
-        resize(t, expect_sizes(sizes, "resize_()"), format);
-      },
-      nb::arg(), nb::arg().none());
   m.def("_make_subclass", make_subclass, nb::arg("cls"), nb::arg("data"), nb::arg("require_grad") = false,
         nb::arg("args"), nb::arg("kwargs"));
   m.def("_make_wrapper_subclass", make_wrapper, nb::arg("cls"), nb::arg("size"), nb::kw_only(),

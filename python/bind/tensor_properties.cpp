@@ -43,7 +43,7 @@ Tensor reversed(const Tensor& t) {
   return permute(t, dims);
 }
 
-/// The last two dimensions exchanged (and all of them, where there are fewer).
+/// The last two dimensions exchanged; `name` is the property, for the message.
 Tensor transposed(const Tensor& t, const char* name) {
   FL_CHECK(t.dim() >= 2, RuntimeError,
            "tensor.{} is only supported on matrices or batches of matrices. Got {}-D tensor.", name, t.dim());
@@ -73,16 +73,18 @@ void set_requires_grad(const Tensor& t, nb::handle value) {
   Tensor(t).set_requires_grad(value.ptr() == Py_True);
 }
 
-nb::object real_part(const Tensor& t) { return wrap(is_complex(t.dtype()) ? real(t) : t); }
-nb::object imaginary_part(const Tensor& t) { return wrap(imag(t)); }
+Tensor real_part(const Tensor& t) { return is_complex(t.dtype()) ? real(t) : t; }
+Tensor imaginary_part(const Tensor& t) { return imag(t); }
 
+template <Tensor (*Part)(const Tensor&)>
+nb::object part(const Tensor& t) {
+  return wrap(Part(t));
+}
 template <Tensor (*Part)(const Tensor&)>
 void assign_part(const Tensor& t, nb::handle value) {
   const Tensor* given = as_tensor(value);
   copy.in_place(Part(t), given ? *given : tensor_of(value, {}, t.device()));
 }
-Tensor real_view(const Tensor& t) { return is_complex(t.dtype()) ? real(t) : t; }
-Tensor imaginary_view(const Tensor& t) { return imag(t); }
 
 #define FL_PROPERTY(name, expression)                                                                        \
   {                                                                                                          \
@@ -114,8 +116,8 @@ PyGetSetDef* tensor_properties() {
       FL_PROPERTY(H, wrap(adjoint(t.dim() == 0 ? t : transposed(t, "H")))),
       FL_PROPERTY(mH, wrap(adjoint(transposed(t, "mH")))),
       {"data", get<data>, set<set_data>, nullptr, name_of("data")},
-      {"real", get<real_part>, set<assign_part<real_view>>, nullptr, name_of("real")},
-      {"imag", get<imaginary_part>, set<assign_part<imaginary_view>>, nullptr, name_of("imag")},
+      {"real", get<part<real_part>>, set<assign_part<real_part>>, nullptr, name_of("real")},
+      {"imag", get<part<imaginary_part>>, set<assign_part<imaginary_part>>, nullptr, name_of("imag")},
       {"grad", get<[](const Tensor& t) { return wrap(t.grad()); }>, set<set_grad>, nullptr, name_of("grad")},
       {"requires_grad", get<[](const Tensor& t) { return boolean(t.requires_grad()); }>,
        set<set_requires_grad>, nullptr, name_of("requires_grad")},

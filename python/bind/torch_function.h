@@ -13,6 +13,4 @@ nb::object handle_torch_function(nb::handle function, const CallArguments& call)
 /// The same for reading (`how`: "__get__") or setting ("__set__") a property of Tensor.
 nb::object handle_property(const char* name, const char* how, PyObject* self, PyObject* value = nullptr);
 
-void bind_torch_function(nb::module_& m);
-
 }  // namespace fl::python

@@ -1,7 +1,7 @@
 """Flambeau: PyTorch's tensors, operators, automatic differentiation and compilation, under PyTorch's names.
 
-`import flambeau as torch` is enough for a program that says `torch`; flambeau.as_torch() makes `import torch` mean
-Flambeau in modules that are imported after it, and `python -m flambeau script.py` runs a script so.
+`import flambeau as torch` is enough for a program that says `torch`; flambeau.as_torch() makes `import torch`
+mean Flambeau in modules that are imported after it, and `python -m flambeau script.py` runs a script so.
 """
 import importlib as _importlib
 
@@ -12,11 +12,12 @@ from . import _aliases, _dispatch_keys, _tensor
 
 # Imported when they are first asked for.
 _MODULES = (
-    "accelerator", "amp", "ao", "autograd", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "export",
-    "fft", "func", "futures", "fx", "hub", "jit", "library", "linalg", "masked", "mps", "multiprocessing", "nn", "onnx", "optim",
-    "overrides", "package", "profiler", "quantization", "random", "return_types", "serialization", "signal", "sparse",
-    "special", "storage", "testing", "torch_version", "types", "utils", "xpu", "_custom_ops", "_dynamo", "_inductor",
-    "_ops", "_utils",
+    "accelerator", "amp", "ao", "autograd", "backends", "compiler", "cpu", "cuda", "distributed",
+    "distributions", "export", "fft", "func", "futures", "fx", "hub", "jit", "library", "linalg",
+    "masked", "mps", "multiprocessing", "nn", "onnx", "optim", "overrides", "package", "profiler",
+    "quantization", "random", "return_types", "serialization", "signal", "sparse", "special", "storage",
+    "testing", "torch_version", "types", "utils", "xpu", "_custom_ops", "_dynamo", "_inductor", "_ops",
+    "_utils",
 )
 # The compiled part's names; a module goes before an operator of its name.
 globals().update({n: v for n, v in vars(_C).items() if not n.startswith("__") and n not in _MODULES})
@@ -29,7 +30,6 @@ from ._printing import get_printoptions, set_printoptions
 from ._types import *
 from .autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .compile_function import compile
-from .torch_import import as_torch
 from .overrides import _DisableAll as DisableTorchFunction
 from .overrides import _DisableSubclasses as DisableTorchFunctionSubclass
 from .version import __version__
@@ -38,7 +38,8 @@ from . import autograd, version
 # Names that live in one of them.
 _HOMES = {
     "serialization": ("save", "load"),
-    "storage": ("TypedStorage", "UntypedStorage", "is_storage", *(f"{n}Storage" for n in _tensor.TYPE_NAMES.values())),
+    "storage": ("TypedStorage", "UntypedStorage", "is_storage",
+                *(f"{n}Storage" for n in _tensor.TYPE_NAMES.values())),
     "random": ("fork_rng", "get_rng_state", "set_rng_state", "thread_safe_generator"),
     "amp": ("autocast", "GradScaler", "is_autocast_enabled", "get_autocast_dtype", "is_autocast_cpu_enabled",
             "get_autocast_cpu_dtype", "get_autocast_gpu_dtype", "set_autocast_enabled", "set_autocast_dtype",
@@ -47,7 +48,7 @@ _HOMES = {
             "set_autocast_cpu_dtype", "set_autocast_gpu_dtype"),
     "_ops": ("ops",),
     "sparse": ("sparse_coo_tensor",),
-    "func": ("vmap",),
+    "torch_import": ("as_torch",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

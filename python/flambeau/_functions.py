@@ -1,15 +1,10 @@
-"""Functions of the torch namespace that are short compositions in Python."""
+"""Functions of the torch namespace that are no operators: tensors of other objects, settings, checks."""
 from . import _C
 from ._C import Tensor
-from .overrides import dispatched
+from .overrides import dispatched, public_in
 
 __all__ = []
-
-
-def _public(function):
-    """Puts the function into the torch namespace, with the checks of an operator."""
-    __all__.append(function.__name__)
-    return dispatched(function)
+_public = public_in(__all__)
 
 
 tensor = dispatched(_C.tensor, "tensor")
@@ -32,11 +27,11 @@ def as_tensor(data, dtype=None, device=None):
         return data.to(device, dtype) if (dtype or device) is not None else data
     if (hasattr(data, "__array_interface__") and type(data).__module__ == "numpy"
             and type(data).__name__ == "ndarray"):
-        return from_numpy_or_copy(data).to(device, dtype)
+        return _from_numpy_or_copy(data).to(device, dtype)
     return _C.tensor(data, dtype=dtype, device=device)
 
 
-def from_numpy_or_copy(array):
+def _from_numpy_or_copy(array):
     try:
         return _C.from_numpy(array)
     except (ValueError, RuntimeError, BufferError):
@@ -52,7 +47,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     if isinstance(obj, Tensor):
         result = obj
     elif hasattr(obj, "__array_interface__") and hasattr(obj, "shape") and obj.shape != ():
-        result = from_numpy_or_copy(obj)
+        result = _from_numpy_or_copy(obj)
     elif hasattr(obj, "__dlpack__"):
         result = _C.from_dlpack(obj)
     elif isinstance(obj, (bytes, bytearray, memoryview)):
@@ -117,17 +112,13 @@ def _method(name):
 
 
 for _name in ("numel", "is_floating_point", "is_complex", "is_signed", "is_same_size", "is_inference",
-              "is_conj", "is_neg", "resolve_conj", "resolve_neg", "detach_", "resize_as_", "get_device"):
+              "is_conj", "is_neg", "resolve_conj", "resolve_neg", "detach_", "resize_as_", "get_device",
+              "is_nonzero", "is_distributed"):
     _method(_name)
 
 
 def compiled_with_cxx11_abi():
     return True
-
-
-def is_grad_enabled():
-    """Whether operators are recorded."""
-    return _C.is_grad_enabled()
 
 
 def _assert(condition, message):
@@ -176,7 +167,7 @@ _matmul_precision = ["highest"]
 
 
 def set_warn_always(on):
-    pass
+    """Has no effect: Python's own filters decide how often a warning is shown."""
 
 
 def is_warn_always_enabled():
@@ -189,25 +180,7 @@ def set_flush_denormal(mode):
 
 
 def init_num_threads():
-    pass
-
-
-def is_nonzero(input):
-    """Whether the only element is not 0."""
-    if input.numel() != 1:
-        values = "no values" if input.numel() == 0 else "more than one value"
-        raise RuntimeError(f"Boolean value of Tensor with {values} is ambiguous")
-    return bool(input)
-
-
-def unravel_index(indices, shape):
-    """The coordinates of places in a flattened tensor of the given shape."""
-    shape = (shape,) if isinstance(shape, int) else tuple(int(n) for n in shape)
-    out = []
-    for size in reversed(shape):
-        out.append(indices % size)
-        indices = indices // size
-    return tuple(reversed(out))
+    """Has no effect: threads start with the first kernel that needs them."""
 
 
 class SymInt:
@@ -250,10 +223,6 @@ def sym_sum(args):
     return sum(args)
 
 
-def is_distributed(input):
-    return False
-
-
 def to_dlpack(tensor):
     """The tensor as a DLPack capsule."""
     return tensor.__dlpack__()
@@ -278,22 +247,22 @@ def is_anomaly_check_nan_enabled():
 
 
 def get_num_interop_threads():
+    """1: an operator starts when the one before is done."""
     return 1
 
 
 def set_num_interop_threads(count):
-    pass
+    """Has no effect: an operator starts when the one before is done."""
 
 
-__all__ += ["init_num_threads", "is_nonzero", "unravel_index", "SymInt", "SymFloat",
-            "SymBool", "sym_int", "sym_float", "sym_not", "sym_max", "sym_min", "sym_ite", "sym_sum",
-            "is_distributed", "to_dlpack", "set_anomaly_enabled", "is_anomaly_enabled",
-            "is_anomaly_check_nan_enabled"]
-__all__ += ["compiled_with_cxx11_abi", "is_grad_enabled", "_assert", "use_deterministic_algorithms",
-            "are_deterministic_algorithms_enabled", "is_deterministic_algorithms_warn_only_enabled",
-            "set_deterministic_debug_mode", "get_deterministic_debug_mode", "get_float32_matmul_precision",
-            "set_float32_matmul_precision", "set_warn_always", "is_warn_always_enabled", "set_flush_denormal",
-            "get_num_interop_threads", "set_num_interop_threads"]
+__all__ += ["init_num_threads", "SymInt", "SymFloat", "SymBool", "sym_int", "sym_float", "sym_not",
+            "sym_max", "sym_min", "sym_ite", "sym_sum", "to_dlpack", "set_anomaly_enabled",
+            "is_anomaly_enabled", "is_anomaly_check_nan_enabled", "compiled_with_cxx11_abi", "_assert",
+            "use_deterministic_algorithms", "are_deterministic_algorithms_enabled",
+            "is_deterministic_algorithms_warn_only_enabled", "set_deterministic_debug_mode",
+            "get_deterministic_debug_mode", "get_float32_matmul_precision", "set_float32_matmul_precision",
+            "set_warn_always", "is_warn_always_enabled", "set_flush_denormal", "get_num_interop_threads",
+            "set_num_interop_threads"]
 
 
 def _checker(name, error):

@@ -16,7 +16,7 @@ class Operator:
         self._qualname, self._qualified_op_name, self.schema = qualname, qualname, schema
         self.__name__ = qualname.split("::")[-1]
         self.function = self.fake = self.backward = self.setup_context = None
-        self.composite = False  # made of differentiable operators: a gradient that is registered is not needed
+        self.composite = False  # made of differentiable operators: needs no gradient of its own
 
     def __repr__(self):
         return f"<OpOverloadPacket(op='{self._qualname.replace('::', '.')}')>"
@@ -36,8 +36,10 @@ class Operator:
         if self.fake is not None and any(t.device.type == "meta" for t in tensors):
             return self.fake(*args, **kwargs)
         if self.function is None:
-            raise NotImplementedError(f"the operator {self._qualname} has no implementation: torch.library.impl gives it one")
-        if self.backward is not None and not self.composite and _C.is_grad_enabled() and any(t.requires_grad for t in tensors):
+            raise NotImplementedError(f"the operator {self._qualname} has no implementation: "
+                                      "torch.library.impl gives it one")
+        own_gradient = self.backward is not None and not self.composite and _C.is_grad_enabled()
+        if own_gradient and any(t.requires_grad for t in tensors):
             from .library import _Differentiable
 
             return _Differentiable.apply(self, *args, *self._positional(len(args), kwargs))
@@ -68,7 +70,7 @@ def find(qualname, missing_ok=False):
 
 
 class _Packet:
-    """An operator of the table with all its overloads."""
+    """An operator of the table. A call's arguments choose the overload, so each overload is the operator."""
 
     def __init__(self, name, function):
         self._function, self.__name__ = function, name
@@ -80,14 +82,7 @@ class _Packet:
     def __getattr__(self, overload):
         if overload.startswith("__"):
             raise AttributeError(overload)
-        known = getattr(_C, "_operator", None)
-        if known is None or overload == "default":
-            return self._function
-        full = self.__name__ if overload == "default" else f"{self.__name__}.{overload}"
-        try:
-            return known(full)
-        except Exception:
-            raise AttributeError(f"the operator aten::{self.__name__} has no overload '{overload}'") from None
+        return self._function
 
     def __repr__(self):
         return f"<OpOverloadPacket(op='aten.{self.__name__}')>"

@@ -1,5 +1,4 @@
 """The methods of Tensor that are written in Python, over those that the table of operators gives."""
-import copy as _copy
 from collections import OrderedDict
 
 from . import _C, _printing, overrides
@@ -59,6 +58,8 @@ class TensorMethods:
         return object.__format__(self, spec)
 
     def __deepcopy__(self, memo):
+        from copy import deepcopy
+
         from . import storage as _  # storages know how they are copied
 
         if id(self) in memo:
@@ -68,14 +69,14 @@ class TensorMethods:
                 "deepcopy works for graph leaves only, and this tensor is the result of an operator: use "
                 "detach(), or clone() to stay in the graph. In a module this can come from "
                 "torch.nn.utils.weight_norm")
-        storage = _copy.deepcopy(self.untyped_storage(), memo)
+        storage = deepcopy(self.untyped_storage(), memo)
         data = _C._tensor_on_storage(storage, self.dtype, self.storage_offset(), self.size(), self.stride())
         result = data if type(self) is Tensor else _C._make_subclass(type(self), data)
         result.requires_grad_(self.requires_grad)
         memo[id(self)] = result
         if self.grad is not None:
-            result.grad = _copy.deepcopy(self.grad, memo)
-        result.__dict__.update(_copy.deepcopy(self.__dict__, memo))
+            result.grad = deepcopy(self.grad, memo)
+        result.__dict__.update(deepcopy(self.__dict__, memo))
         return result
 
     def __reduce_ex__(self, protocol):

@@ -118,9 +118,9 @@ def set_default_tensor_type(t):
 # Functions that make tensors: they take the default device.
 _FACTORIES = (
     "arange", "as_tensor", "asarray", "empty", "empty_strided", "eye", "full", "linspace", "logspace",
-    "normal", "ones", "rand", "randint", "randn", "randperm", "range", "tensor", "scalar_tensor",
+    "ones", "rand", "randint", "randn", "randperm", "range", "tensor", "scalar_tensor",
     "tril_indices", "triu_indices", "zeros", "bartlett_window", "blackman_window", "hamming_window",
-    "hann_window", "kaiser_window", "complex", "frombuffer",
+    "hann_window", "kaiser_window",
 )
 
 

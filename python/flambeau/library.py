@@ -5,9 +5,10 @@ import inspect
 from . import _C, _ops
 from .autograd import Function
 
-__all__ = ["CustomOpDef", "Library", "custom_op", "define", "fallthrough_kernel", "get_ctx", "impl", "impl_abstract",
-           "infer_schema", "opcheck", "register_autocast", "register_autograd", "register_fake", "register_kernel",
-           "register_torch_dispatch", "register_vmap", "wrap_triton", "triton_op"]
+__all__ = ["CustomOpDef", "Library", "custom_op", "define", "fallthrough_kernel", "get_ctx", "impl",
+           "impl_abstract", "infer_schema", "opcheck", "register_autocast", "register_autograd",
+           "register_fake", "register_kernel", "register_torch_dispatch", "register_vmap", "wrap_triton",
+           "triton_op"]
 
 fallthrough_kernel = object()
 
@@ -51,21 +52,23 @@ def register_autograd(op, backward, /, *, setup_context=None, lib=None):
 
 
 def register_autocast(op, device_type, cast_inputs, /, *, lib=None):
-    """Accepted."""
+    """Has no effect: autocast leaves operators of one's own alone. Cast in the operator's function."""
 
 
 def register_vmap(op, func=None, /, *, lib=None):
-    """Accepted."""
+    """func itself. Has no effect: there is no vmap."""
     return func if func is not None else (lambda f: f)
 
 
 def register_torch_dispatch(op, torch_dispatch_class, func=None, /, *, lib=None):
-    """Accepted."""
+    """func itself. Has no effect: no class is asked below the operators (utils._python_dispatch)."""
     return func if func is not None else (lambda f: f)
 
 
 class Library:
-    """A namespace of operators: define() and impl()."""
+    """A namespace of operators: define() and impl(). Functions for other devices than the CPU, and for
+    operators of Flambeau's own table, have no effect.
+    """
 
     def __init__(self, ns, kind, dispatch_key=""):
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
@@ -87,14 +90,14 @@ class Library:
             operator.function = fn
 
     def fallback(self, fn, dispatch_key="", *, with_keyset=False):
-        """Accepted."""
+        """Has no effect: operators do not pass through keys."""
 
     def _destroy(self):
-        pass
+        """Has no effect: operators stay."""
 
 
-_TYPES = {_C.Tensor: "Tensor", int: "SymInt", float: "float", bool: "bool", str: "str", _C.dtype: "ScalarType",
-          _C.device: "Device"}
+_TYPES = {_C.Tensor: "Tensor", int: "SymInt", float: "float", bool: "bool", str: "str",
+          _C.dtype: "ScalarType", _C.device: "Device"}
 
 
 def infer_schema(prototype_function, /, *, mutates_args, op_name=None):
@@ -105,10 +108,11 @@ def infer_schema(prototype_function, /, *, mutates_args, op_name=None):
         arguments = [a for a in getattr(kind, "__args__", ()) if a is not type(None)]
         if len(arguments) == 1 and type(None) in kind.__args__:
             return text(arguments[0]) + "?"
-        if arguments and getattr(kind, "__origin__", None) in (list, tuple) or str(kind).startswith("typing.Sequence"):
+        if (arguments and getattr(kind, "__origin__", None) in (list, tuple)
+                or str(kind).startswith("typing.Sequence")):
             return text(arguments[0]) + "[]"
-        raise ValueError(f"infer_schema(): the type {kind} is not one of {', '.join(t.__name__ for t in _TYPES)}, or an "
-                         "optional or a list of them")
+        raise ValueError(f"infer_schema(): the type {kind} is not one of "
+                         f"{', '.join(t.__name__ for t in _TYPES)}, or an optional or a list of them")
 
     signature, parts = inspect.signature(prototype_function, eval_str=True), []
     for name, p in signature.parameters.items():
@@ -117,8 +121,12 @@ def infer_schema(prototype_function, /, *, mutates_args, op_name=None):
             kind += f"(a{len(parts)}!)"
         parts.append(f"{kind} {name}" + ("" if p.default is p.empty else f"={p.default}"))
     returns = signature.return_annotation
-    result = "()" if returns in (None, signature.empty) else text(returns) if returns in _TYPES or not getattr(
-        returns, "__args__", None) or returns.__origin__ is list else f"({', '.join(map(text, returns.__args__))})"
+    if returns in (None, signature.empty):
+        result = "()"
+    elif returns in _TYPES or not getattr(returns, "__args__", None) or returns.__origin__ is list:
+        result = text(returns)
+    else:
+        result = f"({', '.join(map(text, returns.__args__))})"
     return f"{op_name or ''}({', '.join(parts)}) -> {result}"
 
 
@@ -154,7 +162,7 @@ class CustomOpDef:
         return register_vmap(self, func)
 
     def register_torch_dispatch(self, torch_dispatch_class, fn=None, /):
-        return fn if fn is not None else (lambda f: f)
+        return register_torch_dispatch(self, torch_dispatch_class, fn)
 
 
 def custom_op(name, fn=None, /, *, mutates_args, device_types=None, schema=None, tags=None):
@@ -178,14 +186,16 @@ def get_ctx():
 
 
 def opcheck(op, args, kwargs=None, **options):
-    """Runs the operator, and its fake function, and compares shapes."""
+    """Runs the operator, and its fake function if there is one, and compares shapes, and nothing else."""
     result = op(*args, **(kwargs or {}))
     operator = _operator(op._qualname)
-    if operator.fake is not None and isinstance(result, _C.Tensor):
-        shape = operator.fake(*args, **(kwargs or {})).shape
-        if tuple(shape) != tuple(result.shape):
-            raise AssertionError(f"the fake function gives shape {tuple(shape)}, the operator {tuple(result.shape)}")
-    return {"test_schema": "SUCCESS", "test_faketensor": "SUCCESS"}
+    if operator.fake is None or not isinstance(result, _C.Tensor):
+        return {}
+    shape = operator.fake(*args, **(kwargs or {})).shape
+    if tuple(shape) != tuple(result.shape):
+        raise AssertionError(f"the fake function gives shape {tuple(shape)}, the operator "
+                             f"{tuple(result.shape)}")
+    return {"test_faketensor": "SUCCESS"}
 
 
 class _Differentiable(Function):

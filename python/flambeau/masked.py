@@ -218,22 +218,3 @@ def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype
 def std(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None):
     """The standard deviation over dimensions."""
     return _C.sqrt(_variance(input, dim, unbiased, correction, keepdim, dtype, mask))
-
-
-def _input_mask(input, *args, mask=None, **kwargs):
-    """The mask of a call in the input's sizes; all that counts without one."""
-    return (_C.ones(input.shape, dtype=_C.bool, device=input.device) if mask is None
-            else _full_mask(input, mask))
-
-
-def _output_mask(op, input, *args, mask=None, dim=None, keepdim=False, **kwargs):
-    """Which elements of op(input, ...) elements that count went into."""
-    full, name = _input_mask(input, mask=mask), op.__name__
-    if name not in ("sum", "prod", "amax", "amin", "argmax", "argmin", "mean", "median", "norm", "var", "std",
-                    "logsumexp"):
-        return full
-    before = 1 if name == "norm" else 0  # the order comes first
-    dim = args[before] if len(args) > before else -1 if name == "median" and dim is None else dim
-    for d in reversed(_dims(dim, input.dim())):
-        full = full.any(d, bool(keepdim))
-    return full

@@ -8,7 +8,8 @@ from ._C import Tensor, _handle_torch_function, _has_torch_function
 __all__ = [
     "BaseTorchFunctionMode", "TorchFunctionMode", "enable_reentrant_dispatch", "get_default_nowrap_functions",
     "get_ignored_functions", "get_overridable_functions", "get_testing_overrides", "handle_torch_function",
-    "has_torch_function", "is_tensor_like", "is_tensor_method_or_property", "resolve_name", "wrap_torch_function",
+    "has_torch_function", "is_tensor_like", "is_tensor_method_or_property", "resolve_name",
+    "wrap_torch_function",
 ]
 
 
@@ -31,7 +32,7 @@ def handle_torch_function(public_api, relevant_args, *args, **kwargs):
 
 
 def wrap_torch_function(dispatcher):
-    """Decorator: the function asks __torch_function__ first; dispatcher(*args) gives the arguments that are asked."""
+    """Decorator: the function asks __torch_function__ first, of the arguments that dispatcher() gives."""
 
     def decorate(function):
         @functools.wraps(function)
@@ -51,6 +52,15 @@ def dispatched(function, name=None, method=False):
     return _C._dispatched(function, name or function.__name__, method)
 
 
+def public_in(names):
+    """A decorator for functions of the torch namespace: adds the name to `names`, a module's __all__."""
+    def public(function):
+        names.append(function.__name__)
+        return dispatched(function)
+
+    return public
+
+
 def is_tensor_like(value):
     """Whether a value is a Tensor or answers calls as one."""
     return type(value) is Tensor or hasattr(value, "__torch_function__")
@@ -59,7 +69,7 @@ def is_tensor_like(value):
 @functools.cache
 def get_default_nowrap_functions():
     """Properties whose value keeps its class where a subclass reads them."""
-    return {getattr(Tensor, name).__get__ for name in ("_base", "grad", "_grad")if hasattr(Tensor, name)}
+    return {getattr(Tensor, name).__get__ for name in ("_base", "grad", "_grad") if hasattr(Tensor, name)}
 
 
 def _convert(result, cls):
@@ -93,6 +103,7 @@ class _DisableAll(contextlib.ContextDecorator):
         _C._set_torch_function_all_off(self._before)
 
 
+# PyTorch has these in its compiled module.
 _C.DisableTorchFunctionSubclass, _C.DisableTorchFunction = _DisableSubclasses, _DisableAll
 
 
@@ -106,7 +117,7 @@ def default_torch_function(cls, func, types, args=(), kwargs=None):
 
 
 class TorchFunctionMode:
-    """While it is entered, every call of the library goes to its __torch_function__(func, types, args, kwargs)."""
+    """While it is entered, calls of the library go to its __torch_function__(func, types, args, kwargs)."""
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         raise NotImplementedError
@@ -160,7 +171,8 @@ def get_ignored_functions():
 
 def get_testing_overrides():
     """For every overridable function a function of the same arguments that returns -1."""
-    return {f: (lambda *args, **kwargs: -1) for functions in get_overridable_functions().values() for f in functions}
+    return {f: (lambda *args, **kwargs: -1)
+            for functions in get_overridable_functions().values() for f in functions}
 
 
 def is_tensor_method_or_property(func):
@@ -176,7 +188,3 @@ def resolve_name(func):
             where = "torch.Tensor" if space is Tensor else space.__name__.replace("flambeau", "torch", 1)
             return f"{where}.{func.__name__}"
     return None
-
-
-# PyTorch has these in its compiled module.
-_C.DisableTorchFunctionSubclass, _C.DisableTorchFunction = _DisableSubclasses, _DisableAll

@@ -250,7 +250,7 @@ config = threading.local()
 
 
 def set_default_mmap_options(flags):
-    """Accepted: files are mapped copy-on-write."""
+    """Has no effect: files are always mapped copy-on-write."""
 
 
 def get_default_mmap_options():
@@ -278,6 +278,6 @@ def get_crc32_options():
 
 
 def set_crc32_options(compute_crc32):
-    """Accepted: checksums are always written."""
+    """Kept for get_crc32_options(), and no more: checksums are always written."""
     global _crc32
     _crc32 = bool(compute_crc32)

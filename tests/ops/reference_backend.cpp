@@ -5,7 +5,6 @@
 
 #include "evaluator.h"
 #include "flambeau/loop/reduce.h"
-#include "flambeau/op/routine.h"
 
 namespace fl::testing {
 namespace {
@@ -250,7 +249,7 @@ class ReferenceBackend final : public Backend {
       outs[0] = Value(nonzero_rows(args[0].tensor()));
       return;
     }
-    if (op.library == kHostRoutine && routines) return routines->run(op, args, outs);
+    if (op.library == LibraryCall::HostRoutine && routines) return routines->run(op, args, outs);
     const std::vector<TensorSpec> specs = infer_outputs(op, args);
     std::vector<Tensor> results;
     for (const TensorSpec& s : specs) results.push_back(empty_strided_tensor(s));

@@ -135,7 +135,7 @@ def test_against_reference(name, record_property):
             assert got == expected, where
         compared += 1
     record_property("samples", compared)
-    assert compared > 0 or name == "masked_select", f"no sample of {name} gives values"
+    assert compared > 0, f"no sample of {name} gives values"
 
 
 @pytest.mark.parametrize("name", SAMPLED)

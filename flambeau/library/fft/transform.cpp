@@ -84,8 +84,7 @@ namespace {
 [[noreturn]] void raise_missing() {
   FL_RAISE(NotImplementedError,
            "Fourier transforms need pocketfft's header, and this library was compiled without it: run "
-           "tools/setup.sh "
-           "and build again");
+           "tools/setup.sh and build again");
 }
 }  // namespace
 

@@ -163,7 +163,7 @@ void define_complex_parts(OpTable& t) {
             .decompose =
                 [](Tensor self) {
                   if (is_complex(self.dtype())) return atan2(imag(self), real(self));
-                  const Tensor x = is_floating(self.dtype()) ? self : to_dtype(self, DType::Float32);
+                  const Tensor x = as_float(self);
                   return where(isnan(x), x, where(lt(x, 0), full_like(x, kPi), 0));
                 },
             .samples = samples::unary({.dtypes = dtypes::all, .gradient = false})});
@@ -183,8 +183,7 @@ void define_scaled(OpTable& t) {
        .infer = rule::real(),
        .decompose =
            [](Tensor self, int64_t decimals) {
-             FL_CHECK(is_floating(self.dtype()), NotImplementedError,
-                      "round with decimals is not implemented for {}", name(self.dtype()));
+             check_dtype("round with decimals", self.dtype(), Takes::Floating);
              const double scale = std::pow(10.0, static_cast<double>(std::abs(decimals)));
              return in_compute_dtype(self, [&](const Tensor& x) {
                return decimals >= 0 ? div(round(mul(x, scale)), scale) : mul(round(div(x, scale)), scale);
@@ -201,9 +200,7 @@ void define_scaled(OpTable& t) {
                   .infer = rule::real(Promote::IntToFloat),
                   .decompose =
                       [](Tensor self) {
-                        const Tensor input =
-                            is_floating(self.dtype()) ? self : to_dtype(self, DType::Float32);
-                        return in_compute_dtype(input, [](const Tensor& x) {
+                        return in_compute_dtype(as_float(self), [](const Tensor& x) {
                           const Tensor y = mul(x, kPi);
                           return where(eq(x, 0), 1, div(sin(y), y));
                         });
@@ -220,9 +217,7 @@ void define_scaled(OpTable& t) {
                    .infer = rule::real(Promote::IntToFloat),
                    .decompose =
                        [](Tensor self, std::optional<double> eps) {
-                         const Tensor input =
-                             is_floating(self.dtype()) ? self : to_dtype(self, DType::Float32);
-                         return in_compute_dtype(input, [&](const Tensor& x) {
+                         return in_compute_dtype(as_float(self), [&](const Tensor& x) {
                            const Tensor inside = eps ? clamp_max(clamp_min(x, *eps), 1 - *eps) : x;
                            return log(div(inside, sub(1, inside)));
                          });
@@ -268,7 +263,7 @@ void define_special_composites(OpTable& t) {
             .decompose =
                 [](int64_t n, Tensor self) {
                   FL_CHECK(n >= 0, RuntimeError, "polygamma(n, x) does not support negative n, got {}", n);
-                  const Tensor x = is_floating(self.dtype()) ? self : to_dtype(self, DType::Float32);
+                  const Tensor x = as_float(self);
                   if (n > 1) return mul(special_zeta(n + 1, x), (n % 2 ? 1 : -1) * std::tgamma(n + 1.0));
                   return n == 0 ? digamma(x) : in_compute_dtype(x, trigamma);
                 },

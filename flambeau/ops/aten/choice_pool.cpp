@@ -21,8 +21,7 @@ void check_rank(const Tensor& x, int n, const char* op) {
         "{}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {} with "
         "dimension {} being empty",
         op, to_string(x.sizes()), d);
-  FL_CHECK(is_floating(x.dtype()) || is_integral(x.dtype()), NotImplementedError,
-           "\"{}\" not implemented for {} tensors", op, name(x.dtype()));
+  check_dtype(op, x.dtype(), Takes::RealNumber);
 }
 
 /// The maximum of each window of x (N, C, ...), and its position in the flattened image.
@@ -85,7 +84,7 @@ std::tuple<Tensor, Tensor> adaptive_max_pool(Tensor self, IntList output_size) {
   const char* op = kNames[N - 1];
   check_rank(self, N, op);
   FL_CHECK(output_size.size() == 1 || output_size.size() == N, RuntimeError,
-           "{}(): internal error: output_size.size() must be {}, got {}", op, N, to_string(output_size));
+           "{}(): expected output_size of 1 or {} numbers, got {}", op, N, to_string(output_size));
   Sizes size =
       output_size.size() == 1 ? Sizes(N, output_size[0]) : Sizes(output_size.begin(), output_size.end());
   SymInt total = 1;
@@ -258,8 +257,7 @@ void define_unpool(OpTable& t) {
 void define_choice_pool(OpTable& t) {
   constexpr const char* kAdaptive =
       "The maximum of windows that divide the input into output_size parts, and its position in the "
-      "flattened "
-      "image.";
+      "flattened image.";
   t.define(
       adaptive_max_pool1d,
       {.doc = kAdaptive, .tags = kTags, .decompose = adaptive_max_pool<1>, .samples = adaptive_samples<1>()});
@@ -271,8 +269,7 @@ void define_choice_pool(OpTable& t) {
       {.doc = kAdaptive, .tags = kTags, .decompose = adaptive_max_pool<3>, .samples = adaptive_samples<3>()});
   constexpr const char* kFractional =
       "The maximum of windows at places that random_samples (N, C, dimensions) in [0, 1) give, and its "
-      "position "
-      "in the flattened image.";
+      "position in the flattened image.";
   t.define(fractional_max_pool2d, {.doc = kFractional,
                                    .tags = kTags,
                                    .decompose = fractional_max_pool<2>,

@@ -6,12 +6,11 @@
 namespace fl {
 namespace {
 
+using samples::of;
 constexpr Tag kPlain = Tag::NoInPlace;
 constexpr Tag kView = Tag::NoInPlace | Tag::NoOut;
 
 using List = std::vector<Tensor>;
-
-Samples of(samples::MakeSamples make) { return samples::custom(make, {.dtypes = dtypes::all}); }
 
 /// Every tensor cut into as many chunks, filled up with zeros and laid out flat; the k-th chunks of all side
 /// by side.

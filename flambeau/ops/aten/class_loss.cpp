@@ -42,8 +42,7 @@ ClassCall class_call(const TensorSpec& scores, const Tensor& target, SymInt igno
 
 void check_class_call(const Tensor& scores, const Tensor& target, const Tensor& weight) {
   FL_CHECK(scores.dim() > 0, ValueError, "Expected 1 or more dimensions (got {})", scores.dim());
-  FL_CHECK(is_floating(scores.dtype()), NotImplementedError, "\"nll_loss\" not implemented for {} tensors",
-           name(scores.dtype()));
+  check_dtype("nll_loss", scores.dtype(), Takes::Floating);
   FL_CHECK(target.dtype() == DType::Int64 || target.dtype() == DType::UInt8, RuntimeError,
            "expected scalar type Long but found {}", name(target.dtype()));
   const size_t dim = scores.dim() == 1 ? 0 : 1;

@@ -6,16 +6,13 @@
 namespace fl {
 namespace {
 
+using samples::of;
 constexpr Tag kPlain = Tag::NoInPlace;
 
 Tensor owned(const Tensor& view) { return clone(view, MemoryFormat::Contiguous); }
 std::vector<Tensor> owned(std::vector<Tensor> views) {
   for (Tensor& v : views) v = owned(v);
   return views;
-}
-
-Samples of(samples::MakeSamples make, DTypeSet dtypes = dtypes::all) {
-  return samples::custom(make, {.dtypes = dtypes});
 }
 
 void define_orders(OpTable& table) {

@@ -9,12 +9,9 @@
 namespace fl {
 namespace {
 
+using samples::of;
 constexpr Tag kPlain = Tag::NoInPlace;
 constexpr Tag kView = Tag::NoInPlace | Tag::NoOut;
-
-Samples of(samples::MakeSamples make, DTypeSet dtypes = dtypes::all) {
-  return samples::custom(make, {.dtypes = dtypes});
-}
 
 void define_diagonals(OpTable& t) {
   t.define(diag,
@@ -119,12 +116,8 @@ Tensor powers(Tensor x, std::optional<int64_t> count, bool increasing) {
   FL_CHECK(n >= SymInt(0), RuntimeError, "N must be non-negative.");
   const DType dtype = is_integral(x.dtype(), true) ? DType::Int64 : x.dtype();
   if (n == SymInt(0)) return zeros({x.size(0), SymInt(0)}, dtype, x.device());
-  const Tensor base = to_dtype(x, dtype);
-  Tensor out = ones({x.size(0), SymInt(1)}, dtype, x.device());
-  if (n > SymInt(1)) {
-    const Tensor all = expand(unsqueeze(base, 1), {x.size(0), n - SymInt(1)});
-    out = cat(std::vector<Tensor>{out, cumprod(all, 1)}, 1);
-  }
+  if (n == SymInt(1)) return ones({x.size(0), n}, dtype, x.device());
+  const Tensor out = linalg_vander(x, n);
   return increasing ? out : flip(out, {SymInt(1)});
 }
 
@@ -135,17 +128,13 @@ Tensor vector_product(Tensor self, Tensor other, std::optional<int64_t> dim) {
   const Sizes sizes = broadcast_sizes(self.sizes(), other.sizes());
   int64_t d = -1;
   if (dim) {
-    d = wrap_dim(*dim, self.dim());
+    d = *dim;
   } else {
     const auto at = std::find_if(sizes.begin(), sizes.end(), [](SymInt s) { return s == SymInt(3); });
     FL_CHECK(at != sizes.end(), RuntimeError, "no dimension of size 3 in input");
     d = at - sizes.begin();
   }
-  FL_CHECK(self.dim() > 0 && self.sizes()[d] == SymInt(3) && other.sizes()[d] == SymInt(3), RuntimeError,
-           "linalg.cross: inputs dimension {} must have length 3. Got {} and {}", d,
-           self.dim() > 0 ? self.sizes()[d] : SymInt(1), other.dim() > 0 ? other.sizes()[d] : SymInt(1));
-  const auto turned = [d](const Tensor& x, int64_t by) { return roll(x, {SymInt(by)}, {SymInt(d)}); };
-  return sub(mul(turned(self, -1), turned(other, -2)), mul(turned(self, -2), turned(other, -1)));
+  return linalg_cross(self, other, d);
 }
 
 void define_products_of_neighbours(OpTable& t) {
@@ -176,7 +165,12 @@ void define_products_of_neighbours(OpTable& t) {
                        dtypes::integers | dtypes::floats | dtypes::complexes)});
 }
 
-Tensor conjugate_transpose(const Tensor& self) { return conj_if_complex(transpose(self, -2, -1)); }
+Tensor conjugate_transpose(const Tensor& self, const char* what) {
+  FL_CHECK(self.dim() >= 2, RuntimeError,
+           "tensor.{} is only supported on matrices or batches of matrices. Got {}-D tensor.", what,
+           self.dim());
+  return conj_if_complex(transpose(self, -2, -1));
+}
 
 void define_adjoints(OpTable& t) {
   t.define(H, {.doc = "The conjugate transpose of a matrix; a 0-dim tensor's conjugate.",
@@ -186,7 +180,7 @@ void define_adjoints(OpTable& t) {
                      FL_CHECK(self.dim() == 2 || self.dim() == 0, RuntimeError,
                               "tensor.H is only supported on matrices (2-D tensors). Got {}-D tensor.",
                               self.dim());
-                     return self.dim() == 0 ? conj_if_complex(self) : conjugate_transpose(self);
+                     return self.dim() == 0 ? conj_if_complex(self) : conjugate_transpose(self, "H");
                    },
                .samples = of([](SampleMaker& m, const Samples& o) {
                  return std::vector<Sample>{{{m.make({2, 3}, o.low, o.high)}, "", ""},
@@ -198,25 +192,11 @@ void define_adjoints(OpTable& t) {
   });
   t.define(mH, {.doc = "The conjugate transposes of a batch of matrices.",
                 .tags = kView,
-                .decompose =
-                    [](Tensor self) {
-                      FL_CHECK(self.dim() >= 2, RuntimeError,
-                               "tensor.mH is only supported on matrices or batches of matrices. Got {}-D "
-                               "tensor.",
-                               self.dim());
-                      return conjugate_transpose(self);
-                    },
+                .decompose = [](Tensor self) { return conjugate_transpose(self, "mH"); },
                 .samples = matrices});
   t.define(adjoint, {.doc = "As mH.",
                      .tags = kView,
-                     .decompose =
-                         [](Tensor self) {
-                           FL_CHECK(self.dim() >= 2, RuntimeError,
-                                    "tensor.adjoint() is only supported on matrices or batches of matrices. "
-                                    "Got {}-D tensor.",
-                                    self.dim());
-                           return conjugate_transpose(self);
-                         },
+                     .decompose = [](Tensor self) { return conjugate_transpose(self, "adjoint()"); },
                      .samples = matrices});
 }
 

@@ -13,8 +13,7 @@ void check_call(const Tensor& weight, const Tensor& indices, const Tensor& offse
                 const Tensor& per_sample) {
   FL_CHECK(weight.dim() == 2, ValueError,
            "embedding_bag: weight has to be a 2D Tensor, but got one of sizes {}", to_string(weight.sizes()));
-  FL_CHECK(is_floating(weight.dtype()), NotImplementedError,
-           "\"embedding_bag\" not implemented for {} tensors", name(weight.dtype()));
+  check_dtype("embedding_bag", weight.dtype(), Takes::Floating);
   const auto whole = [](const Tensor& t) { return t.dtype() == DType::Int64 || t.dtype() == DType::Int32; };
   FL_CHECK(whole(indices) && whole(offsets), RuntimeError,
            "Expected tensor for indices and offsets to have scalar types Long or Int, but got {} and {}",

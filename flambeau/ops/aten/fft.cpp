@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "flambeau/op/routine.h"
 #include "flambeau/ops/functions.h"
 #include "flambeau/ops/rules.h"
 #include "flambeau/ops/samples.h"
@@ -82,7 +81,7 @@ void define_transforms(OpTable& t) {
   t.define(_fft_c2c, {.doc = "The Fourier transform of complex numbers over dimensions, forward or backward.",
                       .tags = kTags,
                       .infer = complex_rule,
-                      .library = kHostRoutine,
+                      .library = LibraryCall::HostRoutine,
                       .grad = complex_gradient,
                       .samples = samples::custom(
                           [](SampleMaker& m, const Samples&) {
@@ -93,11 +92,10 @@ void define_transforms(OpTable& t) {
                           },
                           {.dtypes = dtypes::complexes})});
   t.define(_fft_r2c, {.doc = "The first half (and the middle) of the forward Fourier transform of real "
-                             "numbers; the rest of the "
-                             "last dimension named is its mirror image.",
+                             "numbers; the rest of the last dimension named is its mirror image.",
                       .tags = kTags,
                       .infer = from_real_rule,
-                      .library = kHostRoutine,
+                      .library = LibraryCall::HostRoutine,
                       .grad = from_real_gradient,
                       .samples = samples::custom(
                           [](SampleMaker& m, const Samples&) {
@@ -110,7 +108,7 @@ void define_transforms(OpTable& t) {
            {.doc = "The real backward Fourier transform of the first half of a mirrored array, of a length.",
             .tags = kTags,
             .infer = to_real_rule,
-            .library = kHostRoutine,
+            .library = LibraryCall::HostRoutine,
             .grad = to_real_gradient,
             .samples = samples::custom(
                 [](SampleMaker& m, const Samples&) {
@@ -129,12 +127,13 @@ int64_t normalization(Norm norm, bool forward, std::string_view caller) {
   return 1;
 }
 
-/// Integers as float32; to complex numbers where they are wanted.
+/// Integers in the default dtype; complex numbers where they are wanted.
 Tensor promoted(const Tensor& x, bool wants_complex, std::string_view caller) {
-  DType dtype = is_integral(x.dtype(), true) ? DType::Float32 : x.dtype();
-  FL_CHECK(size_of(dtype) > 2, RuntimeError, "{}: Unsupported dtype {}", caller, name(dtype));
-  if (wants_complex) dtype = complex_dtype(dtype);
-  return to_dtype(x, dtype);
+  const Tensor y = as_float(x);
+  FL_CHECK(size_of(y.dtype()) > 2, RuntimeError,
+           "{}: Unsupported dtype {}: expected float32 or float64, complex numbers of these, or integers",
+           caller, name(y.dtype()));
+  return wants_complex ? to_dtype(y, complex_dtype(y.dtype())) : y;
 }
 void check_real(const Tensor& x, std::string_view caller) {
   FL_CHECK(!is_complex(x.dtype()), RuntimeError, "{} expects a real input tensor, but got {}", caller,
@@ -301,7 +300,7 @@ void define_forms(OpTable& t) {
 // Frequencies and their order.
 
 Tensor frequencies(const Tensor& whole, int64_t n, double d, std::optional<DType> dtype) {
-  return mul(to_dtype(whole, dtype.value_or(DType::Float32)), 1 / (static_cast<double>(n) * d));
+  return mul(to_dtype(whole, dtype.value_or(default_dtype())), 1 / (static_cast<double>(n) * d));
 }
 
 /// Rolled by half of each dimension, rounded down or up.

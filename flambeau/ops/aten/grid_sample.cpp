@@ -1,5 +1,6 @@
 #include "flambeau/ops/aten/grid_sample.h"
 
+#include "flambeau/ops/aten/cubic_kernel.h"
 #include "flambeau/ops/functions.h"
 #include "flambeau/ops/rules.h"
 #include "flambeau/ops/samples.h"
@@ -75,16 +76,6 @@ Tensor linear(const Tensor& flat, const std::vector<Axis>& axes) {
   return out;
 }
 
-/// Keys's kernel (a = -0.75) at the four pixels around a position, from its distance to the second.
-std::vector<Tensor> cubic_weights(const Tensor& t) {
-  constexpr double a = -0.75;
-  const auto near = [](const Tensor& d) { return add(mul(mul(sub(mul(d, a + 2), a + 3), d), d), 1); };
-  const auto far = [](const Tensor& d) {
-    return sub(mul(add(mul(sub(mul(d, a), 5 * a), d), 8 * a), d), 4 * a);
-  };
-  return {far(add(t, 1)), near(t), near(sub(1, t)), far(sub(2, t))};
-}
-
 Tensor cubic(const Tensor& flat, const std::vector<Axis>& axes, Outside outside, bool align_corners) {
   const Tensor low_y = floor(axes[0].at), low_x = floor(axes[1].at);
   const std::vector<Tensor> in_y = cubic_weights(sub(axes[0].at, low_y)),
@@ -106,7 +97,8 @@ Tensor cubic(const Tensor& flat, const std::vector<Axis>& axes, Outside outside,
   return out;
 }
 
-void check_call(const Tensor& input, const Tensor& grid, int64_t interpolation, int spatial, const char* op) {
+void check_call(const Tensor& input, const Tensor& grid, int64_t interpolation, int spatial,
+                std::string_view op) {
   FL_CHECK(
       input.dim() == spatial + 2 && grid.dim() == spatial + 2, RuntimeError,
       "{}(): expected {}D input and grid with same number of dimensions, but got input with sizes {} and "
@@ -128,15 +120,14 @@ void check_call(const Tensor& input, const Tensor& grid, int64_t interpolation, 
   FL_CHECK(interpolation >= 0 && interpolation <= (spatial == 2 ? 2 : 1), RuntimeError,
            "{}(): bicubic interpolation only supports 4D input, got mode {} for {}D", op, interpolation,
            input.dim());
-  FL_CHECK(is_floating(input.dtype()), NotImplementedError, "\"{}\" not implemented for {} tensors", op,
-           name(input.dtype()));
+  check_dtype(op, input.dtype(), Takes::Floating);
   FL_CHECK(input.dtype() == grid.dtype(), RuntimeError,
            "{}(): expected input and grid to have the same dtype, but input has {} and grid has {}", op,
            name(input.dtype()), name(grid.dtype()));
 }
 
 Tensor sampled(const Tensor& input, const Tensor& grid, int64_t interpolation, int64_t padding,
-               bool align_corners, int spatial, const char* op) {
+               bool align_corners, int spatial, std::string_view op) {
   check_call(input, grid, interpolation, spatial, op);
   const auto outside = static_cast<Outside>(padding);
   const auto how = static_cast<Interpolation>(interpolation);
@@ -162,6 +153,13 @@ Tensor sampled(const Tensor& input, const Tensor& grid, int64_t interpolation, i
   return to_dtype(contiguous(reshape(out, sizes)), input.dtype());
 }
 
+/// The definition of `op`; dims: 2 or 3 spatial dimensions, 0: as many as the input has.
+template <const auto& op, int dims>
+Tensor sampled_by(Tensor input, Tensor grid, int64_t mode, int64_t padding, bool corners) {
+  const int spatial = dims ? dims : input.dim() == 5 ? 3 : 2;
+  return sampled(input, grid, mode, padding, corners, spatial, name_of(op));
+}
+
 std::vector<Sample> sampling_samples(SampleMaker& m, const Samples& o, bool cubic_too) {
   std::vector<Sample> out;
   const auto image = [&] {
@@ -185,40 +183,21 @@ void define_grid_sample(OpTable& t) {
   constexpr Tag kTags = Tag::NoInPlace | Tag::NoOut;
   constexpr const char* kDoc =
       "The input (N, C, ...) at the positions of a grid (N, ..., x y [z]) that counts from -1 at one end to "
-      "1 "
-      "at the other.";
+      "1 at the other.";
   // Finite differences mean nothing where a position crosses a pixel's border.
-  const samples::MakeSamples plane = [](SampleMaker& m, const Samples& o) {
-    return sampling_samples(m, o, true);
-  };
-  const samples::MakeSamples space = [](SampleMaker& m, const Samples& o) {
-    return sampling_samples(m, o, false);
-  };
   const auto options = [](samples::MakeSamples make) {
     return samples::custom(make, {.dtypes = dtypes::full_floats, .tolerance = 1e-4, .gradient = false});
   };
-  t.define(grid_sampler_2d, {.doc = kDoc,
-                             .tags = kTags,
-                             .decompose =
-                                 [](Tensor input, Tensor grid, int64_t mode, int64_t padding, bool corners) {
-                                   return sampled(input, grid, mode, padding, corners, 2, "grid_sampler_2d");
-                                 },
-                             .samples = options(plane)});
-  t.define(grid_sampler_3d, {.doc = kDoc,
-                             .tags = kTags,
-                             .decompose =
-                                 [](Tensor input, Tensor grid, int64_t mode, int64_t padding, bool corners) {
-                                   return sampled(input, grid, mode, padding, corners, 3, "grid_sampler_3d");
-                                 },
-                             .samples = options(space)});
-  t.define(grid_sampler, {.doc = kDoc,
-                          .tags = kTags,
-                          .decompose =
-                              [](Tensor input, Tensor grid, int64_t mode, int64_t padding, bool corners) {
-                                const int spatial = input.dim() == 5 ? 3 : 2;
-                                return sampled(input, grid, mode, padding, corners, spatial, "grid_sampler");
-                              },
-                          .samples = options(plane)});
+  const Samples plane =
+      options([](SampleMaker& m, const Samples& o) { return sampling_samples(m, o, true); });
+  const Samples space =
+      options([](SampleMaker& m, const Samples& o) { return sampling_samples(m, o, false); });
+  t.define(grid_sampler_2d,
+           {.doc = kDoc, .tags = kTags, .decompose = sampled_by<grid_sampler_2d, 2>, .samples = plane});
+  t.define(grid_sampler_3d,
+           {.doc = kDoc, .tags = kTags, .decompose = sampled_by<grid_sampler_3d, 3>, .samples = space});
+  t.define(grid_sampler,
+           {.doc = kDoc, .tags = kTags, .decompose = sampled_by<grid_sampler, 0>, .samples = plane});
 }
 
 }  // namespace fl

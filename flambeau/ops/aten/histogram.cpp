@@ -37,8 +37,7 @@ Tensor counted(const Tensor& position, const Tensor& inside, const Tensor& amoun
 }
 
 Tensor equal_intervals(Tensor self, int64_t bins, Scalar min, Scalar max) {
-  FL_CHECK(is_floating(self.dtype()), NotImplementedError, "\"histogram_cpu\" not implemented for {} tensors",
-           name(self.dtype()));
+  check_dtype("histc", self.dtype(), Takes::Floating);
   FL_CHECK(bins > 0, RuntimeError, "bins must be > 0, but got {} for dimension 0", bins);
   const Tensor x = to_compute(reshape(self, {SymInt(-1)}));
   const Range r = range_of(x, min.to_double(), max.to_double(), 1, "histc");
@@ -90,8 +89,7 @@ struct Points {
   Tensor rows, weight;
 };
 Points points_of(const Tensor& self, const Tensor& weight, const char* op) {
-  FL_CHECK(is_floating(self.dtype()), NotImplementedError, "\"{}\" not implemented for {} tensors", op,
-           name(self.dtype()));
+  check_dtype(op, self.dtype(), Takes::Floating);
   FL_CHECK(self.dim() >= 2, RuntimeError,
            "torch.histogramdd: input tensor should have at least 2 dimensions, but got {}", self.dim());
   Points p{reshape(self, {SymInt(-1), self.size(-1)}), Tensor()};

@@ -60,15 +60,14 @@ Tensor channels_shuffled(Tensor self, SymInt groups) {
   return reshape(transpose(split, 1, 2), self.sizes());
 }
 
-void define_shuffles(OpTable& t) {
-  const auto options = [](samples::MakeSamples make) {
-    return samples::custom(make, {.dtypes = dtypes::all});
-  };
+}  // namespace
+
+void define_image(OpTable& t) {
   t.define(pixel_shuffle,
            {.doc = "(C r^2, H, W) as (C, H r, W r).",
             .tags = Tag::NoInPlace,
             .decompose = shuffled,
-            .samples = options([](SampleMaker& m, const Samples& o) {
+            .samples = samples::of([](SampleMaker& m, const Samples& o) {
               return std::vector<Sample>{
                   {{m.make({2, 8, 3, 2}, o.low, o.high), 2}, "", ""},
                   {{m.make({3, 3, 2}, o.low, o.high), 2}, "channels", "RuntimeError: divisible"}};
@@ -77,7 +76,7 @@ void define_shuffles(OpTable& t) {
            {.doc = "(C, H r, W r) as (C r^2, H, W).",
             .tags = Tag::NoInPlace,
             .decompose = unshuffled,
-            .samples = options([](SampleMaker& m, const Samples& o) {
+            .samples = samples::of([](SampleMaker& m, const Samples& o) {
               return std::vector<Sample>{
                   {{m.make({2, 3, 4, 6}, o.low, o.high), 2}, "", ""},
                   {{m.make({2, 3, 4}, o.low, o.high), 2}, "height", "RuntimeError: divisible"}};
@@ -86,15 +85,11 @@ void define_shuffles(OpTable& t) {
            {.doc = "Channels dealt out among groups: (groups, C / groups) transposed.",
             .tags = Tag::NoInPlace,
             .decompose = channels_shuffled,
-            .samples = options([](SampleMaker& m, const Samples& o) {
+            .samples = samples::of([](SampleMaker& m, const Samples& o) {
               return std::vector<Sample>{
                   {{m.make({2, 6, 3}, o.low, o.high), 2}, "", ""},
                   {{m.make({2, 6, 3}, o.low, o.high), 4}, "groups", "RuntimeError: divisible"}};
             })});
 }
-
-}  // namespace
-
-void define_image(OpTable& t) { define_shuffles(t); }
 
 }  // namespace fl

@@ -13,7 +13,6 @@ namespace fl {
 namespace {
 
 using samples::kLapackDTypes;
-using samples::regular_matrices;
 
 /// 1, or -1 where the number of rows that were exchanged is odd.
 Tensor permutation_sign(const Tensor& pivots, DType dtype) {
@@ -27,11 +26,6 @@ std::tuple<Tensor, Tensor, Tensor> determinant(Tensor a) {
   check_lapack_dtype(a.spec(), "linalg.det");
   const auto [lu, pivots, info] = _linalg_lu(a, "");
   return {mul(prod(diagonal_of(lu), -1), permutation_sign(pivots, lu.dtype())), lu, pivots};
-}
-
-double epsilon_of(DType dtype) {
-  return real_dtype(dtype) == DType::Float64 ? std::numeric_limits<double>::epsilon()
-                                             : std::numeric_limits<float>::epsilon();
 }
 
 /// det^* A^-H A'. Of a singular matrix that is the adjugate: the product with U's zeros moved away from 0,
@@ -85,14 +79,7 @@ Tensor log_of_determinant(Tensor self) {
 }
 
 Samples matrices() {
-  return samples::custom(
-      [](SampleMaker& m, const Samples&) {
-        return std::vector<Sample>{{{regular_matrices(m, {3, 3})}, "", ""},
-                                   {{regular_matrices(m, {2, 3, 3})}, "batch", ""},
-                                   {{m.make({2, 0, 0})}, "size 0", ""},
-                                   {{m.make({2, 3})}, "wide", "RuntimeError: square matrices"}};
-      },
-      {.dtypes = kLapackDTypes, .tolerance = 1e-4});
+  return samples::custom(samples::square_matrices, {.dtypes = kLapackDTypes, .tolerance = 1e-4});
 }
 Samples definite() {
   return samples::custom(

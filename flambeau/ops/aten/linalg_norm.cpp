@@ -179,8 +179,7 @@ void define_linalg_norm(OpTable& t) {
     return out;
   };
   t.define(matrix_norm, {.doc = "Of each matrix: the largest sum of moduli of a column (1) or row (inf), the "
-                                "largest singular value "
-                                "(2); with a minus sign the smallest.",
+                                "largest singular value (2); with a minus sign the smallest.",
                          .tags = kTags,
                          .decompose = by_order,
                          .samples = options(by_number)});

@@ -1,6 +1,4 @@
 // Systems of linear equations, inverses and least squares.
-#include <limits>
-
 #include "flambeau/ops/aten/linalg.h"
 #include "flambeau/ops/functions.h"
 #include "flambeau/ops/prims/factorization.h"
@@ -70,8 +68,7 @@ Tensor lu_solution(Tensor lu, Tensor pivots, Tensor b, bool left, bool adjoint_o
 void define_triangular(OpTable& t) {
   t.define(solve_triangular,
            {.doc = "The solution of A X = B, or of X A = B, with a triangular A, of which the other triangle "
-                   "(and with "
-                   "unitriangular the diagonal) is not read; batches broadcast.",
+                   "(and with unitriangular the diagonal) is not read; batches broadcast.",
             .tags = Tag::NoInPlace,
             .decompose = triangular_solution,
             .samples = samples::custom(
@@ -195,8 +192,7 @@ void define_solve(OpTable& t) {
       {.dtypes = kLapackDTypes, .tolerance = 1e-4});
   t.define(linalg_solve,
            {.doc = "The solution of A X = B, or (left=False) of X A = B; B holds vectors where its sizes are "
-                   "A's without "
-                   "the last. Raises LinAlgError where A is singular.",
+                   "A's without the last. Raises LinAlgError where A is singular.",
             .tags = Tag::NoInPlace,
             .decompose = [](Tensor a, Tensor b,
                             bool left) { return general_solution(a, b, left, "torch.linalg.solve").first; },
@@ -221,16 +217,8 @@ std::tuple<Tensor, Tensor> inverted(Tensor a, std::string_view caller) {
 }
 
 void define_inverse(OpTable& t) {
-  const auto matrices = [](DTypeSet dtypes) {
-    return samples::custom(
-        [](SampleMaker& m, const Samples&) {
-          return std::vector<Sample>{{{regular_matrices(m, {3, 3})}, "", ""},
-                                     {{regular_matrices(m, {2, 3, 3})}, "batch", ""},
-                                     {{m.make({2, 0, 0})}, "size 0", ""},
-                                     {{m.make({2, 3})}, "wide", "RuntimeError: square matrices"}};
-        },
-        {.dtypes = dtypes, .tolerance = 1e-4});
-  };
+  const Samples matrices =
+      samples::custom(samples::square_matrices, {.dtypes = kLapackDTypes, .tolerance = 1e-4});
   t.define(_linalg_inv,
            {.doc = "The inverse of square matrices, and the number of a zero on U's diagonal, or 0.",
             .tags = Tag::NoInPlace | Tag::NoOut | Tag::ComputeIntensive,
@@ -249,16 +237,16 @@ void define_inverse(OpTable& t) {
   t.define(linalg_inv, {.doc = "The inverse of square matrices. Raises LinAlgError where there is none.",
                         .tags = Tag::NoInPlace,
                         .decompose = [](Tensor a) { return std::get<0>(_linalg_inv(a, "linalg.inv")); },
-                        .samples = matrices(kLapackDTypes)});
+                        .samples = matrices});
   t.define(inverse, {.doc = "`linalg_inv`.",
                      .tags = Tag::NoInPlace,
                      .decompose = [](Tensor a) { return std::get<0>(_linalg_inv(a, "linalg.inv")); },
-                     .samples = matrices(kLapackDTypes)});
+                     .samples = matrices});
   t.define(linalg_inv_ex,
            {.doc = "`linalg_inv`, and the number of the zero on U's diagonal, or 0, instead of an error.",
             .tags = Tag::NoInPlace,
             .decompose = [](Tensor a, bool check) { return _linalg_inv(a, check ? "linalg.inv_ex" : ""); },
-            .samples = matrices(kLapackDTypes)});
+            .samples = matrices});
 }
 
 using Four = std::tuple<Tensor, Tensor, Tensor, Tensor>;
@@ -269,8 +257,7 @@ Four least_squares(Tensor a, Tensor b, std::optional<double> rcond, std::optiona
   FL_CHECK(b.dim() >= 1, RuntimeError, "torch.linalg.lstsq: other must have at least 1 dimension.");
   FL_CHECK(a.dtype() == b.dtype(), RuntimeError,
            "torch.linalg.lstsq: Expected input and other to have the same dtype, but got input's dtype {} "
-           "and other's "
-           "dtype {}",
+           "and other's dtype {}",
            name(a.dtype()), name(b.dtype()));
   const std::string_view driver = given.value_or("gelsy");
   FL_CHECK(driver == "gels" || driver == "gelsy" || driver == "gelsd" || driver == "gelss", RuntimeError,
@@ -282,9 +269,7 @@ Four least_squares(Tensor a, Tensor b, std::optional<double> rcond, std::optiona
   FL_CHECK(right.size(-2) == m, RuntimeError,
            "torch.linalg.lstsq: input.size(-2) should match other.size({}), got {} and {}", vector ? -1 : -2,
            m, right.size(-2));
-  const double epsilon = real_dtype(a.dtype()) == DType::Float64 ? std::numeric_limits<double>::epsilon()
-                                                                 : std::numeric_limits<float>::epsilon();
-  const double limit = rcond ? *rcond : epsilon * static_cast<double>(max(m, n).guard_int());
+  const double limit = rcond ? *rcond : epsilon_of(a.dtype()) * static_cast<double>(max(m, n).guard_int());
   const auto [x, y] = with_common_batch(a, right);
   const auto [found, residuals, rank, values] = _linalg_lstsq(x, y, limit, driver);
   const Tensor solution = _lstsq_solution(x, y, found);
@@ -328,8 +313,7 @@ Tensor inverse_of_map(Tensor self, int64_t ind) {
   const SymInt rows = product_of(sizes, 0, cut), columns = product_of(sizes, cut, rank);
   FL_CHECK(rows == columns, RuntimeError,
            "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but "
-           "got {} != "
-           "{}",
+           "got {} != {}",
            columns, rows);
   Sizes out(sizes.begin() + ind, sizes.end());
   out.insert(out.end(), sizes.begin(), sizes.begin() + ind);
@@ -355,8 +339,7 @@ Tensor solution_of_map(Tensor self, Tensor other, std::optional<IntList> dims) {
   const SymInt rows = product_of(other.sizes(), 0, cut), columns = product_of(sizes, cut, sizes.size());
   FL_CHECK(rows == columns, RuntimeError,
            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
-           "prod(self.shape[:other.ndim]), "
-           "but got {} != {}",
+           "prod(self.shape[:other.ndim]), but got {} != {}",
            columns, rows);
   const Tensor x = linalg_solve(reshape(a, {rows, columns}), reshape(other, {rows}));
   return reshape(x, IntList(sizes.data() + cut, sizes.size() - cut));
@@ -365,14 +348,11 @@ Tensor solution_of_map(Tensor self, Tensor other, std::optional<IntList> dims) {
 void define_least_squares(OpTable& t) {
   t.define(
       linalg_lstsq,
-      {.doc =
-           "The X that makes |A X - B| least; the squares of that where A has full rank and more rows than "
-           "columns, A's rank, and its singular values, as far as the driver finds them. Drivers: \"gelsy\" "
-           "(by "
-           "pivoted QR), \"gels\" (QR, full rank only), \"gelsd\" and \"gelss\" (SVD). The gradient is that "
-           "of "
-           "pinv(A) B (G. Golub, V. Pereyra, \"The differentiation of pseudo-inverses and nonlinear least "
-           "squares problems whose variables separate\", 1973).",
+      {.doc = "The X that makes |A X - B| least; the squares of that where A has full rank and more rows "
+              "than columns, A's rank, and its singular values, as far as the driver finds them. Drivers: "
+              "\"gelsy\" (by pivoted QR), \"gels\" (QR, full rank only), \"gelsd\" and \"gelss\" (SVD). The "
+              "gradient is that of pinv(A) B (G. Golub, V. Pereyra, \"The differentiation of pseudo-inverses "
+              "and nonlinear least squares problems whose variables separate\", 1973).",
        .tags = Tag::NoInPlace,
        .decompose = least_squares,
        .samples = samples::custom(

@@ -1,6 +1,4 @@
 // Eigenvalues, singular values, pseudo-inverses and ranks.
-#include <limits>
-
 #include "flambeau/ops/aten/linalg.h"
 #include "flambeau/ops/functions.h"
 #include "flambeau/ops/prims/factorization.h"
@@ -50,8 +48,7 @@ Samples any_shape(bool gradient = true) {
 void define_eigenvalues(OpTable& t) {
   t.define(linalg_eigh,
            {.doc = "Eigenvalues in ascending order, and eigenvectors as columns, of a symmetric or Hermitian "
-                   "matrix, of "
-                   "which the lower (\"L\") or upper (\"U\") triangle is read.",
+                   "matrix, of which the lower (\"L\") or upper (\"U\") triangle is read.",
             .tags = Tag::NoInPlace,
             .decompose = [](Tensor a, std::string_view triangle) { return _linalg_eigh(a, triangle, true); },
             .samples = squares(false)});
@@ -87,8 +84,7 @@ Three transposed_svd(Tensor a, bool some, bool compute) {
 
 void define_singular_values(OpTable& t) {
   t.define(linalg_svd, {.doc = "A = U diag(S) Vh: S in descending order, orthonormal columns of U and rows "
-                               "of Vh; square ones with "
-                               "full_matrices.",
+                               "of Vh; square ones with full_matrices.",
                         .tags = Tag::NoInPlace,
                         .decompose =
                             [](Tensor a, bool full, std::optional<std::string_view> driver) {
@@ -103,11 +99,6 @@ void define_singular_values(OpTable& t) {
                  .tags = Tag::NoInPlace,
                  .decompose = transposed_svd,
                  .samples = any_shape(false)});
-}
-
-double epsilon_of(DType dtype) {
-  return real_dtype(dtype) == DType::Float64 ? std::numeric_limits<double>::epsilon()
-                                             : std::numeric_limits<float>::epsilon();
 }
 
 /// What counts as zero among values: max(atol, rtol * largest).
@@ -160,11 +151,9 @@ Tensor pseudo_inverse_gradient(GradCtx& c, const Tensor& g) {
 void define_pseudo_inverse(OpTable& t) {
   t.define(
       linalg_pinv_tensors,
-      {.doc =
-           "The Moore-Penrose inverse; singular values of at most max(atol, rtol * the largest) count as 0. "
-           "Gradient: G. Golub, V. Pereyra, \"The differentiation of pseudo-inverses and nonlinear least "
-           "squares "
-           "problems whose variables separate\", 1973, for matrices of constant rank.",
+      {.doc = "The Moore-Penrose inverse; singular values of at most max(atol, rtol * the largest) count as "
+              "0. Gradient: G. Golub, V. Pereyra, \"The differentiation of pseudo-inverses and nonlinear "
+              "least squares problems whose variables separate\", 1973, for matrices of constant rank.",
        .tags = Tag::NoInPlace | Tag::ComputeIntensive,
        .decompose = pseudo_inverse,
        .saves = saves::in({0}) | saves::out({0}),

@@ -161,17 +161,23 @@ Tensor reduced_into(Tensor self, int64_t dim, Tensor index, Tensor source, std::
   return scatter_reduce(self, dim, at, from, reduce, include_self);
 }
 
-Tensor masked_elements(Tensor self, Tensor mask, TensorList indices, Scalar fill) {
-  for (const Tensor& i : indices)
-    FL_CHECK(!i.defined() || i.dtype() == DType::Int64 || i.dtype() == DType::Int32, IndexError,
-             "tensors used as indices must be long or int tensors");
-  FL_CHECK(mask.dtype() == DType::Bool, IndexError, "tensors used as masks must be bool tensors");
+/// The indices moved to where self has elements.
+List inside_of(const Tensor& self, TensorList indices) {
   List clamped;
   int d = 0;
   for (const Tensor& i : indices) {
     clamped.push_back(i.defined() ? clamp(i, Scalar(-self.size(d)), Scalar(self.size(d) - SymInt(1))) : i);
     ++d;
   }
+  return clamped;
+}
+
+Tensor masked_elements(Tensor self, Tensor mask, TensorList indices, Scalar fill) {
+  for (const Tensor& i : indices)
+    FL_CHECK(!i.defined() || i.dtype() == DType::Int64 || i.dtype() == DType::Int32, IndexError,
+             "tensors used as indices must be long or int tensors");
+  FL_CHECK(mask.dtype() == DType::Bool, IndexError, "tensors used as masks must be bool tensors");
+  const List clamped = inside_of(self, indices);
   if (self.numel() == SymInt(0)) {
     Sizes sizes;
     for (const Tensor& i : clamped)
@@ -184,13 +190,7 @@ Tensor masked_elements(Tensor self, Tensor mask, TensorList indices, Scalar fill
 Tensor masked_elements_added(Tensor self, Tensor mask, TensorList indices, Tensor values) {
   FL_CHECK(mask.dtype() == DType::Bool, IndexError, "tensors used as masks must be bool tensors");
   if (self.numel() == SymInt(0)) return clone(self);
-  List clamped;
-  int d = 0;
-  for (const Tensor& i : indices) {
-    clamped.push_back(i.defined() ? clamp(i, Scalar(-self.size(d)), Scalar(self.size(d) - SymInt(1))) : i);
-    ++d;
-  }
-  return index_put(self, clamped, masked_fill(values, logical_not(mask), 0), true);
+  return index_put(self, inside_of(self, indices), masked_fill(values, logical_not(mask), 0), true);
 }
 
 void define_reductions_into(OpTable& t) {

@@ -9,8 +9,7 @@ namespace fl {
 namespace {
 
 void check_scores(const Tensor& scores, const char* op) {
-  FL_CHECK(is_floating(scores.dtype()), NotImplementedError, "\"{}\" not implemented for {} tensors", op,
-           name(scores.dtype()));
+  check_dtype(op, scores.dtype(), Takes::Floating);
   FL_CHECK(scores.dim() <= 2 && (scores.dim() == 0 || scores.size(-1) != SymInt(0)), RuntimeError,
            "{}: Expected non-empty vector or matrix with optional 0-dim batch size, but got: {}", op,
            to_string(scores.sizes()));

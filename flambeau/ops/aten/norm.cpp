@@ -189,9 +189,7 @@ std::tuple<Tensor, Tensor> rms_norm_of(Tensor input, IntList shape, Tensor weigh
                                        std::optional<double> eps) {
   const Sizes dims = normalized_dims(input.spec(), shape, "rms_norm");
   check_parameter(weight, shape, "rms_norm", "weight");
-  const bool wide = compute_dtype(input.dtype()) == DType::Float64;
-  const double least = eps.value_or(wide ? std::numeric_limits<double>::epsilon()
-                                         : static_cast<double>(std::numeric_limits<float>::epsilon()));
+  const double least = eps.value_or(epsilon_of(input.dtype()));
   const Tensor x = to_compute(input);
   const Tensor rstd = rsqrt(add(mean_over(square(x), dims, count_over(x.spec(), dims)), least));
   return {to_dtype(affine(mul(x, rstd), weight, {}), input.dtype()), rstd};

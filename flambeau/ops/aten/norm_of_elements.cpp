@@ -105,7 +105,7 @@ void define_norms(OpTable& t) {
 
 /// The maximum is taken out first; an infinite one is left in.
 Tensor log_of_sum(Tensor self, IntList list, bool keepdim) {
-  const Tensor input = is_floating(self.dtype()) ? self : to_dtype(self, DType::Float32);
+  const Tensor input = as_float(self);
   const ReducedDims dims = ReducedDims::of(Value(list), self.dim(), keepdim);
   const Sizes over = dims.list_as_sizes();
   if (over.empty()) return clone(input);

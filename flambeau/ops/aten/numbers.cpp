@@ -36,8 +36,7 @@ Tensor common_divisor(Tensor a, Tensor b) {
 
 InferResult whole_rule(const InferCtx& c, int) {
   InferResult r = rule::integral().function(c, static_cast<int>(Promote::Default));
-  FL_CHECK(r[0].dtype != DType::Bool, NotImplementedError, "\"{}\" not implemented for 'Bool'",
-           c.op().schema.name);
+  check_dtype(c.op().schema.name, r[0].dtype, Takes::Integer);
   return r;
 }
 

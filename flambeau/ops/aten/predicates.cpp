@@ -24,7 +24,7 @@ void check_max(const Scalar& max, DType dtype) {
 InferResult clamp_rule(const InferCtx& c, int) {
   FL_CHECK(c.has(1) || c.has(2), RuntimeError,
            "torch.clamp: At least one of 'min' or 'max' must not be None");
-  FL_CHECK(!is_complex(c.spec(0).dtype), NotImplementedError, "clamp is not supported for complex types");
+  check_dtype("clamp", c.spec(0).dtype, Takes::Real);
   if (c.has(2)) check_max(c.arg(2).scalar(), c.spec(0).dtype);
   InferResult r = rule::same_as_input().function(c, 0);
   for (const int bound : {1, 2}) {

@@ -1,6 +1,7 @@
 #include "flambeau/ops/aten/random_slope.h"
 
 #include "flambeau/ops/functions.h"
+#include "flambeau/ops/rules.h"
 #include "flambeau/ops/samples.h"
 
 namespace fl {
@@ -16,8 +17,7 @@ void define_random_slope(OpTable& t) {
              FL_CHECK(low <= high, RuntimeError,
                       "Lower bound should be less than or equal to the upper bound, got {} and {}", low,
                       high);
-             FL_CHECK(is_floating(self.dtype()), NotImplementedError,
-                      "\"rrelu\" not implemented for {} tensors", name(self.dtype()));
+             check_dtype("rrelu", self.dtype(), Takes::Floating);
              if (!training) return leaky_relu(self, (low + high) / 2);
              const Tensor slope = uniform(detach(self), low, high, generator);
              return where(gt(self, 0), self, mul(self, slope));

@@ -1,5 +1,6 @@
 #include "flambeau/ops/aten/resize.h"
 
+#include "flambeau/ops/aten/cubic_kernel.h"
 #include "flambeau/ops/functions.h"
 #include "flambeau/ops/rules.h"
 #include "flambeau/ops/samples.h"
@@ -23,7 +24,7 @@ struct Resize {
   }
 };
 
-void check_image(const Tensor& self, IntList size, const char* op) {
+void check_image(const Tensor& self, IntList size, std::string_view op) {
   const int rank = static_cast<int>(size.size()) + 2;
   FL_CHECK(self.dim() == rank, RuntimeError, "{}: It is expected input_size equals to {}, but got size {}",
            op, rank, self.dim());
@@ -75,17 +76,9 @@ Tensor linear_along(const Tensor& x, int dim, const Resize& r) {
              mul(index_select(x, dim, as_position(add(low, 1), r.in)), right));
 }
 
-/// Keys's cubic kernel at distance |d| < 1, and at 1 <= |d| < 2.
-Tensor cubic_near(const Tensor& d, double a) { return add(mul(mul(sub(mul(d, a + 2), a + 3), d), d), 1); }
-Tensor cubic_far(const Tensor& d, double a) {
-  return sub(mul(add(mul(sub(mul(d, a), 5 * a), d), 8 * a), d), 4 * a);
-}
-
 Tensor cubic_along(const Tensor& x, int dim, const Resize& r) {
-  constexpr double a = -0.75;
-  const Tensor at = source(r, x), low = floor(at), t = sub(at, low);
-  const Tensor weights[] = {cubic_far(add(t, 1), a), cubic_near(t, a), cubic_near(sub(1, t), a),
-                            cubic_far(sub(2, t), a)};
+  const Tensor at = source(r, x), low = floor(at);
+  const std::vector<Tensor> weights = cubic_weights(sub(at, low));
   Tensor out;
   for (int k = 0; k < 4; ++k) {
     const Tensor tap =
@@ -117,34 +110,35 @@ Tensor average_along(const Tensor& x, int dim, const Resize& r, double reach,
   return transpose(matmul(transpose(x, dim, -1), transpose(weights, 0, 1)), dim, -1);
 }
 
+using Along = Tensor (*)(const Tensor&, int, const Resize&);
 /// `f` along every spatial dimension, the last first.
-template <class F>
-Tensor every_dimension(const Tensor& self, IntList size, bool align_corners,
-                       std::initializer_list<Factor> scales, const char* op, F f) {
+template <class... F>
+Tensor every_dimension(const Tensor& self, IntList size, bool align_corners, std::string_view op, Along f,
+                       F... scales) {
   check_image(self, size, op);
+  const Factor factors[] = {scales...};
   Tensor x = self;
   for (size_t k = size.size(); k-- > 0;) {
     const int dim = static_cast<int>(k) + 2;
-    x = f(x, dim, Resize{self.sizes()[dim], size[k], scales.begin()[k], align_corners});
+    x = f(x, dim, Resize{self.sizes()[dim], size[k], factors[k], align_corners});
   }
-  return kept_layout(to_dtype(x, self.dtype()), self);
+  return kept_layout(x, self);
 }
 
-Tensor nearest(const Tensor& self, IntList size, std::initializer_list<Factor> scales, double middle,
-               const char* op) {
-  return every_dimension(self, size, false, scales, op, [&](const Tensor& x, int dim, const Resize& r) {
-    return nearest_along(x, dim, r, middle);
-  });
+/// The definition of `op`; F: a Factor for each spatial dimension.
+template <const auto& op, Along f, class... F>
+Tensor nearest(Tensor self, IntList size, F... scales) {
+  return every_dimension(self, size, false, name_of(op), f, scales...);
+}
+template <const auto& op, Along f, class... F>
+Tensor interpolated(Tensor self, IntList size, bool align_corners, F... scales) {
+  check_dtype(name_of(op), self.dtype(), Takes::Floating);
+  return to_dtype(every_dimension(to_compute(self), size, align_corners, name_of(op), f, scales...),
+                  self.dtype());
 }
 
-using Along = Tensor (*)(const Tensor&, int, const Resize&);
-Tensor interpolated(const Tensor& self, IntList size, bool align_corners,
-                    std::initializer_list<Factor> scales, const char* op, Along f) {
-  check_image(self, size, op);
-  FL_CHECK(is_floating(self.dtype()), NotImplementedError, "\"{}\" not implemented for {} tensors", op,
-           name(self.dtype()));
-  return to_dtype(every_dimension(to_compute(self), size, align_corners, scales, op, f), self.dtype());
-}
+Tensor nearest_below(const Tensor& x, int dim, const Resize& r) { return nearest_along(x, dim, r, 0); }
+Tensor nearest_middle(const Tensor& x, int dim, const Resize& r) { return nearest_along(x, dim, r, 0.5); }
 Tensor linear_average(const Tensor& x, int dim, const Resize& r) {
   return average_along(x, dim, r, 1, triangle);
 }
@@ -155,16 +149,15 @@ Tensor cubic_average(const Tensor& x, int dim, const Resize& r) {
 constexpr Tag kTags = Tag::NoInPlace | Tag::NoOut;
 
 template <int N>
+Sizes of_rank(Sizes one, Sizes two, Sizes three) {
+  return N == 1 ? one : N == 2 ? two : three;
+}
+template <int N>
 Samples nearest_samples() {
   return samples::custom(
       [](SampleMaker& m, const Samples& o) {
-        const Sizes in = N == 1 ? Sizes{1, 2, 3} : N == 2 ? Sizes{1, 2, 3, 4} : Sizes{1, 2, 3, 2, 4};
-        const Sizes more = N == 1   ? Sizes{7}
-                           : N == 2 ? Sizes{6, 9}
-                                    : Sizes{4, 3, 6},
-                    fewer = N == 1   ? Sizes{2}
-                            : N == 2 ? Sizes{2, 4}
-                                     : Sizes{2, 2, 3};
+        const Sizes in = of_rank<N>({1, 2, 3}, {1, 2, 3, 4}, {1, 2, 3, 2, 4});
+        const Sizes more = of_rank<N>({7}, {6, 9}, {4, 3, 6}), fewer = of_rank<N>({2}, {2, 4}, {2, 2, 3});
         return std::vector<Sample>{
             {{m.make(in, o.low, o.high), more}, "", ""},
             {{m.make(in, o.low, o.high), fewer}, "smaller", ""},
@@ -177,13 +170,8 @@ template <int N>
 Samples linear_samples() {
   return samples::custom(
       [](SampleMaker& m, const Samples& o) {
-        const Sizes in = N == 1 ? Sizes{1, 2, 3} : N == 2 ? Sizes{1, 2, 3, 4} : Sizes{1, 2, 3, 2, 4};
-        const Sizes more = N == 1   ? Sizes{7}
-                           : N == 2 ? Sizes{6, 9}
-                                    : Sizes{4, 3, 6},
-                    fewer = N == 1   ? Sizes{2}
-                            : N == 2 ? Sizes{2, 3}
-                                     : Sizes{2, 1, 3};
+        const Sizes in = of_rank<N>({1, 2, 3}, {1, 2, 3, 4}, {1, 2, 3, 2, 4});
+        const Sizes more = of_rank<N>({7}, {6, 9}, {4, 3, 6}), fewer = of_rank<N>({2}, {2, 3}, {2, 1, 3});
         return std::vector<Sample>{
             {{m.make(in, o.low, o.high), more, false}, "", ""},
             {{m.make(in, o.low, o.high), more, true}, "corners", ""},
@@ -196,48 +184,30 @@ Samples linear_samples() {
 void define_nearest(OpTable& t) {
   constexpr const char* kBelow = "Each output position takes the input position below it.";
   constexpr const char* kMiddle = "Each output position takes the input position below its middle.";
-  t.define(upsample_nearest1d,
-           {.doc = kBelow,
-            .tags = kTags,
-            .decompose = [](Tensor self, IntList size,
-                            Factor w) { return nearest(self, size, {w}, 0, "upsample_nearest1d"); },
-            .samples = nearest_samples<1>()});
+  t.define(upsample_nearest1d, {.doc = kBelow,
+                                .tags = kTags,
+                                .decompose = nearest<upsample_nearest1d, nearest_below>,
+                                .samples = nearest_samples<1>()});
   t.define(upsample_nearest2d, {.doc = kBelow,
                                 .tags = kTags,
-                                .decompose =
-                                    [](Tensor self, IntList size, Factor h, Factor w) {
-                                      return nearest(self, size, {h, w}, 0, "upsample_nearest2d");
-                                    },
+                                .decompose = nearest<upsample_nearest2d, nearest_below>,
                                 .samples = nearest_samples<2>()});
   t.define(upsample_nearest3d, {.doc = kBelow,
                                 .tags = kTags,
-                                .decompose =
-                                    [](Tensor self, IntList size, Factor d, Factor h, Factor w) {
-                                      return nearest(self, size, {d, h, w}, 0, "upsample_nearest3d");
-                                    },
+                                .decompose = nearest<upsample_nearest3d, nearest_below>,
                                 .samples = nearest_samples<3>()});
-  t.define(upsample_nearest_exact1d,
-           {.doc = kMiddle,
-            .tags = kTags,
-            .decompose = [](Tensor self, IntList size,
-                            Factor w) { return nearest(self, size, {w}, 0.5, "upsample_nearest_exact1d"); },
-            .samples = nearest_samples<1>()});
-  t.define(upsample_nearest_exact2d,
-           {.doc = kMiddle,
-            .tags = kTags,
-            .decompose =
-                [](Tensor self, IntList size, Factor h, Factor w) {
-                  return nearest(self, size, {h, w}, 0.5, "upsample_nearest_exact2d");
-                },
-            .samples = nearest_samples<2>()});
-  t.define(upsample_nearest_exact3d,
-           {.doc = kMiddle,
-            .tags = kTags,
-            .decompose =
-                [](Tensor self, IntList size, Factor d, Factor h, Factor w) {
-                  return nearest(self, size, {d, h, w}, 0.5, "upsample_nearest_exact3d");
-                },
-            .samples = nearest_samples<3>()});
+  t.define(upsample_nearest_exact1d, {.doc = kMiddle,
+                                      .tags = kTags,
+                                      .decompose = nearest<upsample_nearest_exact1d, nearest_middle>,
+                                      .samples = nearest_samples<1>()});
+  t.define(upsample_nearest_exact2d, {.doc = kMiddle,
+                                      .tags = kTags,
+                                      .decompose = nearest<upsample_nearest_exact2d, nearest_middle>,
+                                      .samples = nearest_samples<2>()});
+  t.define(upsample_nearest_exact3d, {.doc = kMiddle,
+                                      .tags = kTags,
+                                      .decompose = nearest<upsample_nearest_exact3d, nearest_middle>,
+                                      .samples = nearest_samples<3>()});
 }
 
 void define_interpolations(OpTable& t) {
@@ -245,51 +215,30 @@ void define_interpolations(OpTable& t) {
       "Linear interpolation along each dimension; align_corners puts the corners' middles on each other.";
   t.define(upsample_linear1d, {.doc = kLinear,
                                .tags = kTags,
-                               .decompose =
-                                   [](Tensor self, IntList size, bool corners, Factor w) {
-                                     return interpolated(self, size, corners, {w}, "upsample_linear1d",
-                                                         linear_along);
-                                   },
+                               .decompose = interpolated<upsample_linear1d, linear_along>,
                                .samples = linear_samples<1>()});
-  t.define(upsample_bilinear2d,
-           {.doc = kLinear,
-            .tags = kTags,
-            .decompose =
-                [](Tensor self, IntList size, bool corners, Factor h, Factor w) {
-                  return interpolated(self, size, corners, {h, w}, "upsample_bilinear2d", linear_along);
-                },
-            .samples = linear_samples<2>()});
-  t.define(upsample_trilinear3d,
-           {.doc = kLinear,
-            .tags = kTags,
-            .decompose =
-                [](Tensor self, IntList size, bool corners, Factor d, Factor h, Factor w) {
-                  return interpolated(self, size, corners, {d, h, w}, "upsample_trilinear3d", linear_along);
-                },
-            .samples = linear_samples<3>()});
+  t.define(upsample_bilinear2d, {.doc = kLinear,
+                                 .tags = kTags,
+                                 .decompose = interpolated<upsample_bilinear2d, linear_along>,
+                                 .samples = linear_samples<2>()});
+  t.define(upsample_trilinear3d, {.doc = kLinear,
+                                  .tags = kTags,
+                                  .decompose = interpolated<upsample_trilinear3d, linear_along>,
+                                  .samples = linear_samples<3>()});
   t.define(upsample_bicubic2d,
            {.doc = "Interpolation by Keys's cubic kernel (a = -0.75) along both dimensions.",
             .tags = kTags,
-            .decompose =
-                [](Tensor self, IntList size, bool corners, Factor h, Factor w) {
-                  return interpolated(self, size, corners, {h, w}, "upsample_bicubic2d", cubic_along);
-                },
+            .decompose = interpolated<upsample_bicubic2d, cubic_along>,
             .samples = linear_samples<2>()});
   t.define(upsample_bilinear2d_aa,
            {.doc = "Each output pixel is the mean of what it covers, weighted by a triangle.",
             .tags = kTags,
-            .decompose =
-                [](Tensor self, IntList size, bool corners, Factor h, Factor w) {
-                  return interpolated(self, size, corners, {h, w}, "upsample_bilinear2d_aa", linear_average);
-                },
+            .decompose = interpolated<upsample_bilinear2d_aa, linear_average>,
             .samples = linear_samples<2>()});
   t.define(upsample_bicubic2d_aa,
            {.doc = "Each output pixel is the mean of what it covers, weighted by a cubic kernel (a = -0.5).",
             .tags = kTags,
-            .decompose =
-                [](Tensor self, IntList size, bool corners, Factor h, Factor w) {
-                  return interpolated(self, size, corners, {h, w}, "upsample_bicubic2d_aa", cubic_average);
-                },
+            .decompose = interpolated<upsample_bicubic2d_aa, cubic_average>,
             .samples = linear_samples<2>()});
 }
 

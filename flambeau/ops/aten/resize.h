@@ -4,6 +4,12 @@
 
 namespace fl {
 
+inline constexpr Op<"upsample_nearest1d(Tensor self, SymInt[1] output_size, float? scales=None) -> Tensor">
+    upsample_nearest1d;
+inline constexpr Op<
+    "upsample_nearest2d(Tensor self, SymInt[2] output_size, float? scales_h=None, float? scales_w=None) -> "
+    "Tensor">
+    upsample_nearest2d;
 inline constexpr Op<
     "upsample_nearest3d(Tensor self, SymInt[3] output_size, float? scales_d=None, float? scales_h=None, "
     "float? scales_w=None) -> Tensor">
@@ -22,6 +28,10 @@ inline constexpr Op<
 inline constexpr Op<
     "upsample_linear1d(Tensor self, SymInt[1] output_size, bool align_corners, float? scales=None) -> Tensor">
     upsample_linear1d;
+inline constexpr Op<
+    "upsample_bilinear2d(Tensor self, SymInt[2] output_size, bool align_corners, float? scales_h=None, "
+    "float? scales_w=None) -> Tensor">
+    upsample_bilinear2d;
 inline constexpr Op<
     "upsample_trilinear3d(Tensor self, SymInt[3] output_size, bool align_corners, float? scales_d=None, "
     "float? scales_h=None, float? scales_w=None) -> Tensor">

@@ -100,7 +100,7 @@ void define_normals(OpTable& t) {
                 [](double mean, double std, IntList size, Generator* g, std::optional<DType> dtype,
                    std::optional<Device> device, std::optional<bool>) {
                   check_std(std);
-                  const DType d = dtype.value_or(DType::Float32);
+                  const DType d = dtype.value_or(default_dtype());
                   return add(mul(normal_numbers(size, d, device.value_or(Device{}), g), std), mean);
                 },
             .samples = shapes_of([](SampleMaker& m, const Samples&) {
@@ -113,10 +113,6 @@ void define_normals(OpTable& t) {
 Tensor uniform_above_zero(const Tensor& self, DType dtype, Generator* g) {
   return sub(1, uniform_numbers(self.sizes(), dtype, self.device(), g));
 }
-void check_floating(const Tensor& self, const char* op) {
-  FL_CHECK(is_floating(self.dtype()), NotImplementedError, "\"{}\" not implemented for {} tensors", op,
-           name(self.dtype()));
-}
 
 void define_continuous(OpTable& t) {
   const Samples floats = samples::unary({.dtypes = dtypes::floats, .gradient = false});
@@ -125,7 +121,7 @@ void define_continuous(OpTable& t) {
                          .infer = sizes_of_self,
                          .decompose =
                              [](Tensor self, double lambd, Generator* g) {
-                               check_floating(self, "exponential");
+                               check_dtype("exponential", self.dtype(), Takes::Floating);
                                FL_CHECK(lambd > 0, RuntimeError,
                                         "exponential_ expects lambda > 0.0, but found lambda={}", lambd);
                                const Tensor u = uniform_above_zero(self, self.dtype(), g);
@@ -137,7 +133,7 @@ void define_continuous(OpTable& t) {
                     .infer = sizes_of_self,
                     .decompose =
                         [](Tensor self, double median, double sigma, Generator* g) {
-                          check_floating(self, "cauchy");
+                          check_dtype("cauchy", self.dtype(), Takes::Floating);
                           FL_CHECK(sigma > 0, RuntimeError, "cauchy_ expects sigma > 0.0, but found sigma={}",
                                    sigma);
                           const Tensor u = uniform_numbers(self.sizes(), self.dtype(), self.device(), g);
@@ -150,7 +146,7 @@ void define_continuous(OpTable& t) {
                         .infer = sizes_of_self,
                         .decompose =
                             [](Tensor self, double mean, double std, Generator* g) {
-                              check_floating(self, "log_normal");
+                              check_dtype("log_normal", self.dtype(), Takes::Floating);
                               FL_CHECK(std > 0, RuntimeError,
                                        "log_normal_ expects std > 0.0, but found std={}", std);
                               const Tensor n = normal_numbers(self.sizes(), self.dtype(), self.device(), g);

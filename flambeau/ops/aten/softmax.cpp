@@ -13,8 +13,7 @@ namespace {
 InferResult softmax_rule(const InferCtx& c, int) {
   const TensorSpec& in = c.spec(0);
   wrap_dim(c.arg(1).to_int(), in.dim());
-  FL_CHECK(is_floating(in.dtype), NotImplementedError, "\"{}\" not implemented for {} tensors",
-           c.op().schema.name, name(in.dtype));
+  check_dtype(c.op().schema.name, in.dtype, Takes::Floating);
   InferResult r = rule::same_as_input().function(c, 0);
   if (c.flag(2)) r[0].dtype = compute_dtype(in.dtype);
   return r;

@@ -4,7 +4,6 @@
 #include <limits>
 #include <numbers>
 
-#include "flambeau/op/routine.h"
 #include "flambeau/ops/functions.h"
 #include "flambeau/ops/rules.h"
 #include "flambeau/ops/samples.h"
@@ -26,12 +25,11 @@ Samples on(double low, double high, bool gradient = true) {
   t.define(name, {.doc = about,                                                 \
                   .tags = kRoutine,                                             \
                   .infer = rule::real(Promote::IntToFloat),                     \
-                  .library = kHostRoutine,                                      \
+                  .library = LibraryCall::HostRoutine,                          \
                   .saves = saved,                                               \
                   .grad = [](GradCtx& c, const Tensor& g) { return gradient; }, \
                   .samples = domain})
 
-Tensor as_float(const Tensor& x) { return is_floating(x.dtype()) ? x : to_dtype(x, DType::Float32); }
 /// f(x) / x, and `limit` at 0.
 Tensor over(const Tensor& y, const Tensor& x, double limit) { return where(eq(x, 0), limit, div(y, x)); }
 
@@ -72,7 +70,7 @@ void define_bessel(OpTable& t) {
   t.define(special_airy_ai, {.doc = "Airy function Ai; 0 above 103.9.",
                              .tags = kRoutine | Tag::NonDifferentiable,
                              .infer = rule::real(Promote::IntToFloat),
-                             .library = kHostRoutine,
+                             .library = LibraryCall::HostRoutine,
                              .samples = on(-6, 6)});
 }
 
@@ -85,8 +83,7 @@ void define_normal(OpTable& t) {
                           .tags = Tag::NoInPlace,
                           .decompose =
                               [](Tensor x) {
-                                const Tensor y = as_float(x);
-                                return in_compute_dtype(y, [](const Tensor& z) {
+                                return in_compute_dtype(as_float(x), [](const Tensor& z) {
                                   return mul(erfc(mul(z, -1 / std::numbers::sqrt2)), 0.5);
                                 });
                               },
@@ -96,8 +93,7 @@ void define_normal(OpTable& t) {
             .tags = Tag::NoInPlace,
             .decompose =
                 [](Tensor x) {
-                  const Tensor y = as_float(x);
-                  return in_compute_dtype(y, [](const Tensor& z) {
+                  return in_compute_dtype(as_float(x), [](const Tensor& z) {
                     // Each form sees only arguments of its own side, so that none gives nan to the gradient.
                     const Tensor low = lt(z, -1), below = where(low, z, -1), above = where(low, -1, z);
                     const Tensor scaled = mul(special_erfcx(mul(below, -1 / std::numbers::sqrt2)), 0.5);
@@ -123,10 +119,14 @@ InferResult zeta_rule(const InferCtx& c, int p) {
   return rule::real(static_cast<Promote>(p)).function(c, p);
 }
 
-/// x^(a-1) e^-x / gamma(a), the slope of the incomplete gamma functions by x.
-Tensor gamma_density(GradCtx& c) {
+void check_no_gradient_by_first(GradCtx& c, const char* op) {
   FL_CHECK(!c.needs(0), NotImplementedError,
-           "the derivative of the incomplete gamma function by its first argument");
+           "{} has no gradient by its first argument, and that one requires it: detach it first", op);
+}
+
+/// x^(a-1) e^-x / gamma(a), the slope of the incomplete gamma functions by x.
+Tensor gamma_density(GradCtx& c, const char* op) {
+  check_no_gradient_by_first(c, op);
   const Tensor x = c.in(1), a = tensor_operand(c, 0, x.dtype());
   return exp(sub(sub(mul(sub(a, 1), log(x)), x), lgamma(a)));
 }
@@ -138,22 +138,22 @@ void define_gamma(OpTable& t) {
            {.doc = "The regularised lower incomplete gamma function P(self, other). No gradient by self.",
             .tags = kRoutine,
             .infer = rule::real(Promote::IntToFloat),
-            .library = kHostRoutine,
+            .library = LibraryCall::HostRoutine,
             .saves = saves::in({0, 1}),
             .grad =
                 [](GradCtx& c, const Tensor& g) {
-                  return Tensors{Tensor(), mul(g, gamma_density(c))};
+                  return Tensors{Tensor(), mul(g, gamma_density(c, "igamma"))};
                 },
             .samples = pairs});
   t.define(igammac,
            {.doc = "The regularised upper incomplete gamma function Q(self, other). No gradient by self.",
             .tags = kRoutine,
             .infer = rule::real(Promote::IntToFloat),
-            .library = kHostRoutine,
+            .library = LibraryCall::HostRoutine,
             .saves = saves::in({0, 1}),
             .grad =
                 [](GradCtx& c, const Tensor& g) {
-                  return Tensors{Tensor(), neg(mul(g, gamma_density(c)))};
+                  return Tensors{Tensor(), neg(mul(g, gamma_density(c, "igammac")))};
                 },
             .samples = pairs});
   t.define(
@@ -163,11 +163,11 @@ void define_gamma(OpTable& t) {
            "gradient by self.",
        .tags = kRoutine,
        .infer = Infer(zeta_rule, static_cast<int>(Promote::IntToFloat)),
-       .library = kHostRoutine,
+       .library = LibraryCall::HostRoutine,
        .saves = saves::in({0, 1}),
        .grad =
            [](GradCtx& c, const Tensor& g) {
-             FL_CHECK(!c.needs(0), NotImplementedError, "the derivative of zeta by its first argument");
+             check_no_gradient_by_first(c, "special_zeta");
              const Tensor q = c.in(1), s = tensor_operand(c, 0, q.dtype());
              return Tensors{Tensor(), neg(mul(g, mul(s, special_zeta(add(s, 1), q))))};
            },
@@ -175,8 +175,7 @@ void define_gamma(OpTable& t) {
            samples::binary({.dtypes = dtypes::full_floats, .low = 1.5, .high = 6, .gradient = false})});
   t.define(mvlgamma,
            {.doc = "The logarithm of the multivariate gamma function of p dimensions; nan where an element "
-                   "is not above "
-                   "(p - 1) / 2.",
+                   "is not above (p - 1) / 2.",
             .decompose =
                 [](Tensor x, int64_t p) {
                   FL_CHECK(p >= 1, RuntimeError, "p has to be greater than or equal to 1");
@@ -202,7 +201,7 @@ void define_gamma(OpTable& t) {
            {.doc = about " of degree n (its fraction cut off; 0 where it is negative) at x.", \
             .tags = kRoutine | Tag::NonDifferentiable,                                        \
             .infer = rule::real(Promote::IntToFloat),                                         \
-            .library = kHostRoutine,                                                          \
+            .library = LibraryCall::HostRoutine,                                              \
             .samples =                                                                        \
                 samples::binary({.dtypes = dtypes::full_floats, .low = 0.1, .high = 5, .gradient = false})})
 

@@ -91,8 +91,7 @@ Tensor signal_of(Tensor self, int64_t n_fft, std::optional<int64_t> hop_length,
   const bool half = onesided.value_or(spectrum.size(1) != SymInt(n_fft));
   FL_CHECK(spectrum.size(1) == SymInt(half ? n_fft / 2 + 1 : n_fft), RuntimeError,
            "istft: expected the frequency dimension (3rd to the last) of the input tensor to match n_fft {} "
-           "when onesided={}, "
-           "but got {}",
+           "when onesided={}, but got {}",
            half ? "/ 2 + 1" : "", half, spectrum.size(1));
   FL_CHECK(
       !return_complex || !half, RuntimeError,
@@ -136,26 +135,25 @@ Tensor signal_of(Tensor self, int64_t n_fft, std::optional<int64_t> hop_length,
 }  // namespace
 
 void define_spectrogram(OpTable& t) {
-  t.define(stft, {.doc = "Fourier transforms of windows that slide over a signal by hop_length: "
-                         "(frequencies, windows). The "
-                         "signal is padded by n_fft / 2 on both sides where center is set.",
-                  .tags = Tag::NoInPlace | Tag::NoOut,
-                  .decompose = spectrogram,
-                  .samples = samples::custom(
-                      [](SampleMaker& m, const Samples&) {
-                        const Value none, yes(true), no(false);
-                        return std::vector<Sample>{
-                            {{m.make({2, 20}), 8, 4, none, none, true, "reflect", false, none, yes}, "", ""},
-                            {{m.make({20}), 8, 3, 6, m.make({6}, 0.5, 1), false, "reflect", true, no, yes},
-                             "window",
-                             ""},
-                            {{m.make({20}), 8}, "no return_complex", "RuntimeError: return_complex"}};
-                      },
-                      {.dtypes = dtypes::full_floats, .tolerance = 1e-4, .gradient = false})});
+  t.define(stft,
+           {.doc = "Fourier transforms of windows that slide over a signal by hop_length: (frequencies, "
+                   "windows). The signal is padded by n_fft / 2 on both sides where center is set.",
+            .tags = Tag::NoInPlace | Tag::NoOut,
+            .decompose = spectrogram,
+            .samples = samples::custom(
+                [](SampleMaker& m, const Samples&) {
+                  const Value none, yes(true), no(false);
+                  return std::vector<Sample>{
+                      {{m.make({2, 20}), 8, 4, none, none, true, "reflect", false, none, yes}, "", ""},
+                      {{m.make({20}), 8, 3, 6, m.make({6}, 0.5, 1), false, "reflect", true, no, yes},
+                       "window",
+                       ""},
+                      {{m.make({20}), 8}, "no return_complex", "RuntimeError: return_complex"}};
+                },
+                {.dtypes = dtypes::full_floats, .tolerance = 1e-4, .gradient = false})});
   t.define(istft,
            {.doc = "The signal of which `stft` gives this: windows added where they overlap, divided by "
-                   "their squares' "
-                   "sum. Raises RuntimeError where that is 0.",
+                   "their squares' sum. Raises RuntimeError where that is 0.",
             .tags = Tag::NoInPlace | Tag::NoOut,
             .decompose = signal_of,
             .samples = samples::custom(

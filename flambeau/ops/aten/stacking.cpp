@@ -9,14 +9,11 @@
 namespace fl {
 namespace {
 
+using samples::of;
 constexpr Tag kPlain = Tag::NoInPlace;
 constexpr Tag kView = Tag::NoInPlace | Tag::NoOut;
 
 using List = std::vector<Tensor>;
-
-Samples of(samples::MakeSamples make, DTypeSet dtypes = dtypes::all) {
-  return samples::custom(make, {.dtypes = dtypes});
-}
 
 Tensor with_three_dims(Tensor self) {
   switch (self.dim()) {

@@ -33,8 +33,7 @@ Tensor transposed(Tensor self, int64_t dim0, int64_t dim1) {
 Tensor moved(Tensor self, IntList source, IntList destination) {
   FL_CHECK(source.size() == destination.size(), RuntimeError,
            "movedim: Invalid source or destination dims: source ({} dims) should contain the same number of "
-           "dims as "
-           "destination ({} dims)",
+           "dims as destination ({} dims)",
            to_string(source), to_string(destination));
   const std::vector<int64_t> from = dimensions(source, self.dim()), to = dimensions(destination, self.dim());
   if (self.dim() == 0) return alias(self);

@@ -98,11 +98,7 @@ Val floor_remainder(ScalarOps& s, Val a, Val b) {
 }
 
 InferResult division_rule(const InferCtx& c, int p) {
-  for (int i = 0; i < 2; ++i) {
-    FL_CHECK(!(c.is_tensor(i) && is_complex(c.spec(i).dtype)), NotImplementedError,
-             "\"{}\" not implemented for complex tensors", c.op().schema.name);
-  }
-  InferResult r = rule::elementwise_result(c, static_cast<Promote>(p));
+  InferResult r = rule::real(static_cast<Promote>(p)).function(c, p);
   const Value& divisor = c.arg(1);
   FL_CHECK(!(is_integral(r[0].dtype, true) && divisor.is_number() && divisor.scalar() == Scalar(0)),
            RuntimeError, "ZeroDivisionError: an integer tensor divided by 0");
@@ -219,7 +215,7 @@ void define_checked_division(OpTable& t) {
 /// numbers.
 InferResult power_rule(const InferCtx& c, int p) {
   InferResult r = rule::elementwise_result(c, static_cast<Promote>(p));
-  FL_CHECK(r[0].dtype != DType::Bool, NotImplementedError, "\"pow\" not implemented for bool tensors");
+  check_dtype("pow", r[0].dtype, Takes::Number);
   const Value& exponent = c.arg(1);
   FL_CHECK(!(is_integral(r[0].dtype) && exponent.is_number() && exponent.scalar().to_int() < 0), RuntimeError,
            "Integers to negative integer powers are not allowed.");

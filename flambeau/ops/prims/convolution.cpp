@@ -27,8 +27,7 @@ void check_images(const InferCtx& c, const TensorSpec& input, const TensorSpec& 
       c.op().schema.name, to_string(input.sizes), to_string(weight.sizes));
   FL_CHECK(input.dtype == weight.dtype, RuntimeError,
            "Input type ({}) and weight type ({}) should be the same", name(input.dtype), name(weight.dtype));
-  FL_CHECK(input.dtype != DType::Bool, NotImplementedError, "\"{}\" not implemented for bool tensors",
-           c.op().schema.name);
+  check_dtype(c.op().schema.name, input.dtype, Takes::Number);
   FL_CHECK(groups > SymInt(0), RuntimeError, "non-positive groups is not supported: {}", groups);
   FL_CHECK(weight.sizes[0] >= groups && weight.sizes[0] % groups == SymInt(0), RuntimeError,
            "Given groups={}, expected weight to be divisible by {} at dimension 0, but got weight of size {} "

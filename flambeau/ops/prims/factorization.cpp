@@ -1,6 +1,5 @@
 #include "flambeau/ops/prims/factorization.h"
 
-#include "flambeau/op/routine.h"
 #include "flambeau/ops/functions.h"
 #include "flambeau/ops/prims/matrices.h"
 #include "flambeau/ops/rules.h"
@@ -12,9 +11,6 @@ namespace {
 constexpr Tag kTags = Tag::NoInPlace | Tag::NoOut | Tag::ComputeIntensive;
 
 TensorSpec info_spec(const TensorSpec& a) { return make_spec(batch_sizes(a.sizes), DType::Int32, a.device); }
-TensorSpec vectors_spec(const TensorSpec& a, SymInt length, DType dtype) {
-  return make_spec(with_sizes(batch_sizes(a.sizes), {length}), dtype, a.device);
-}
 TensorSpec like_matrices(const TensorSpec& a) {
   return matrices_spec(batch_sizes(a.sizes), a.sizes[a.dim() - 2], a.sizes[a.dim() - 1], a.dtype, a.device);
 }
@@ -89,7 +85,7 @@ void define_factors(OpTable& t) {
               "the order of the first leading minor that is not positive, or 0.",
        .tags = kTags,
        .infer = cholesky_rule,
-       .library = kHostRoutine,
+       .library = LibraryCall::HostRoutine,
        .saves = saves::out({0}),
        .grad = cholesky_gradient,
        .samples = samples::custom(
@@ -108,7 +104,7 @@ void define_factors(OpTable& t) {
               "that each row was exchanged with, counted from 1, and the first zero of U's diagonal.",
        .tags = kTags,
        .infer = lu_rule,
-       .library = kHostRoutine,
+       .library = LibraryCall::HostRoutine,
        .saves = saves::out({0, 1}),
        .grad = lu_gradient,
        .samples = samples::custom(
@@ -126,7 +122,7 @@ void define_factors(OpTable& t) {
       {.doc = "Exchanges of rows, counted from 1, as one permutation of so many rows.",
        .tags = kTags | Tag::NonDifferentiable,
        .infer = permutation_rule,
-       .library = kHostRoutine,
+       .library = LibraryCall::HostRoutine,
        .samples = samples::custom([](SampleMaker&, const Samples&) {
          const Tensor pivots = to_dtype(tensor_from<int64_t>({2, 3, 3, 1, 2, 4}, Sizes{2, 3}), DType::Int32);
          return std::vector<Sample>{{{pivots, 4}, "", ""}, {{pivots, 4, true}, "inverse", ""}};
@@ -266,7 +262,7 @@ void define_reflectors(OpTable& t) {
                    "factors.",
             .tags = kTags | Tag::NonDifferentiable,
             .infer = qr_rule,
-            .library = kHostRoutine,
+            .library = LibraryCall::HostRoutine,
             .samples = samples::custom(
                 [](SampleMaker& m, const Samples&) {
                   return std::vector<Sample>{{{m.make({4, 3})}, "", ""},
@@ -279,7 +275,7 @@ void define_reflectors(OpTable& t) {
                    "column below the diagonal with 1 on it.",
             .tags = Tag::NoInPlace | Tag::ComputeIntensive,
             .infer = reflectors_product_rule,
-            .library = kHostRoutine,
+            .library = LibraryCall::HostRoutine,
             .saves = saves::in({0, 1}),
             .grad = reflectors_product_gradient,
             .samples = made});
@@ -288,7 +284,7 @@ void define_reflectors(OpTable& t) {
       {.doc = "The product of `geqrf`'s Q (self and its factors input2), or of its adjoint, with input3.",
        .tags = Tag::NoInPlace | Tag::ComputeIntensive,
        .infer = ormqr_rule,
-       .library = kHostRoutine,
+       .library = LibraryCall::HostRoutine,
        .saves = saves::in({0, 1, 2}),
        .grad = ormqr_gradient,
        .samples = samples::custom(
@@ -345,7 +341,7 @@ void define_systems(OpTable& t) {
            {.doc = "The solution of self X = B or of X self = B, of which one triangle is read.",
             .tags = kTags,
             .infer = solve_triangular_rule,
-            .library = kHostRoutine,
+            .library = LibraryCall::HostRoutine,
             .saves = saves::in({0}) | saves::out({0}),
             .grad = solve_triangular_gradient,
             .samples = samples::custom(
@@ -366,7 +362,7 @@ void define_systems(OpTable& t) {
            "blocks of D in one matrix, and LAPACK's pivots.",
        .tags = Tag::NoInPlace | Tag::ComputeIntensive | Tag::NonDifferentiable,
        .infer = ldl_rule,
-       .library = kHostRoutine,
+       .library = LibraryCall::HostRoutine,
        .samples = samples::custom(
            [](SampleMaker& m, const Samples&) {
              return std::vector<Sample>{{{samples::definite_matrices(m, {3, 3})}, "", ""},
@@ -377,7 +373,7 @@ void define_systems(OpTable& t) {
            {.doc = "The solution of A X = B from `linalg_ldl_factor_ex` of A; equal batches.",
             .tags = kTags | Tag::NonDifferentiable,
             .infer = [](const InferCtx& c, int) { return InferResult{like_matrices(c.spec(2))}; },
-            .library = kHostRoutine,
+            .library = LibraryCall::HostRoutine,
             .samples = samples::custom(
                 [](SampleMaker& m, const Samples&) {
                   const auto [ld, pivots, info] = ldl_factor_ex(samples::definite_matrices(m, {3, 3}));
@@ -391,7 +387,7 @@ void define_systems(OpTable& t) {
            "as the driver finds them; equal batches.",
        .tags = kTags | Tag::NonDifferentiable,
        .infer = lstsq_rule,
-       .library = kHostRoutine,
+       .library = LibraryCall::HostRoutine,
        .samples = samples::custom(
            [](SampleMaker& m, const Samples&) {
              std::vector<Sample> out;

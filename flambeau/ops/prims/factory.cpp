@@ -242,7 +242,7 @@ void define_more_layouts(OpTable& t) {
                 [](Scalar start, Scalar end, int64_t steps, double base, DTypeOpt dtype, DeviceOpt device,
                    std::optional<bool>) {
                   FL_CHECK(steps >= 0, RuntimeError, "number of steps must be non-negative, got {}", steps);
-                  const DType d = dtype.value_or(DType::Float32);
+                  const DType d = dtype.value_or(default_dtype());
                   const auto bound = [&](const Scalar& s) { return is_integral(d) ? Scalar(s.to_int()) : s; };
                   const Tensor exponents = linspace(bound(start), bound(end), steps, DType::Float64, device);
                   return to_dtype(_pow(base, exponents), d);
@@ -377,7 +377,7 @@ void define_new(OpTable& t) {
 }
 
 void define_short_forms(OpTable& t) {
-  t.define(scalar_tensor_op, {.doc = "A 0-dim tensor of a number, float32 unless a dtype is given.",
+  t.define(scalar_tensor_op, {.doc = "A 0-dim tensor of a number, of the default dtype unless one is given.",
                               .decompose =
                                   [](Scalar s, DTypeOpt dtype, DeviceOpt device, std::optional<bool> pin) {
                                     return full(IntList(), s, dtype.value_or(default_dtype()), device, pin);

@@ -18,8 +18,7 @@ void check_factors(const InferCtx& c, int rank) {
   FL_CHECK(a.device == b.device, RuntimeError,
            "Expected all tensors to be on the same device, but found at least two devices, {} and {}!",
            a.device.str(), b.device.str());
-  FL_CHECK(a.dtype != DType::Bool, NotImplementedError, "\"{}\" not implemented for bool tensors",
-           c.op().schema.name);
+  check_dtype(c.op().schema.name, a.dtype, Takes::Number);
 }
 
 InferResult mm_rule(const InferCtx& c, int) {

@@ -41,6 +41,10 @@ TensorSpec matrices_spec(IntList batch, SymInt rows, SymInt columns, DType dtype
   return s;
 }
 
+TensorSpec vectors_spec(const TensorSpec& a, SymInt length, DType dtype) {
+  return make_spec(with_sizes(batch_sizes(a.sizes), {length}), dtype, a.device);
+}
+
 Tensor diagonal_of(const Tensor& x) { return diagonal(x, 0, -2, -1); }
 Tensor as_diagonal(const Tensor& x) { return diag_embed(x); }
 Tensor with_diagonal(const Tensor& x, const Tensor& d) { return diagonal_scatter(x, d, 0, -2, -1); }
@@ -51,6 +55,13 @@ namespace samples {
 Tensor regular_matrices(SampleMaker& m, IntList sizes) {
   const SymInt n = sizes.back();
   return add(m.make(sizes, -1, 1), mul(square_eye(n, m.dtype()), Scalar(2.5)));
+}
+
+std::vector<Sample> square_matrices(SampleMaker& m, const Samples&) {
+  return {{{regular_matrices(m, {3, 3})}, "", ""},
+          {{regular_matrices(m, {2, 3, 3})}, "batch", ""},
+          {{m.make({2, 0, 0})}, "size 0", ""},
+          {{m.make({2, 3})}, "wide", "RuntimeError: square matrices"}};
 }
 
 Tensor definite_matrices(SampleMaker& m, IntList sizes) {

@@ -20,6 +20,8 @@ void check_lapack_dtype(const TensorSpec& s, std::string_view caller);
 
 /// Column-major matrices, as LAPACK and PyTorch lay out results.
 TensorSpec matrices_spec(IntList batch, SymInt rows, SymInt columns, DType dtype, Device device);
+/// A vector of this length for each matrix of a.
+TensorSpec vectors_spec(const TensorSpec& a, SymInt length, DType dtype);
 
 /// The diagonal of the last two dimensions, and vectors as the diagonals of matrices.
 Tensor diagonal_of(const Tensor& x);
@@ -33,6 +35,8 @@ namespace samples {
 /// Matrices that are far from singular, and positive definite ones.
 Tensor regular_matrices(SampleMaker& m, IntList sizes);
 Tensor definite_matrices(SampleMaker& m, IntList sizes);
+/// One, a batch, none, and one that is not square, for operators that take a matrix.
+std::vector<Sample> square_matrices(SampleMaker& m, const Samples& o);
 /// The dtypes that LAPACK computes in.
 inline constexpr DTypeSet kLapackDTypes = dtypes::full_floats | dtypes::complexes;
 }  // namespace samples

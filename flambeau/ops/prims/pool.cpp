@@ -59,8 +59,7 @@ TensorSpec pooled_spec(const InferCtx& c, const Pool& p) {
   const int n = p.spatial(), first = in.dim() - n;
   FL_CHECK(first >= 1, RuntimeError, "{}: expected an input of at least {} dimensions, got one of sizes {}",
            c.op().schema.name, n + 1, to_string(in.sizes));
-  FL_CHECK(!is_complex(in.dtype) && in.dtype != DType::Bool, NotImplementedError,
-           "\"{}\" not implemented for {} tensors", c.op().schema.name, name(in.dtype));
+  check_dtype(c.op().schema.name, in.dtype, Takes::RealNumber);
   Sizes sizes = in.sizes;
   for (int d = 0; d < n; ++d) {
     sizes[first + d] = pooled_size(p, d, in.sizes[first + d]);
@@ -395,8 +394,7 @@ InferResult adaptive_rule(const InferCtx& c, int) {
   FL_CHECK(first >= 1, RuntimeError,
            "adaptive_avg_pool: expected an input of at least {} dimensions, got one of sizes {}",
            size.size() + 1, to_string(in.sizes));
-  FL_CHECK(is_floating(in.dtype), NotImplementedError, "\"adaptive_avg_pool\" not implemented for {} tensors",
-           name(in.dtype));
+  check_dtype("adaptive_avg_pool", in.dtype, Takes::Floating);
   Sizes sizes = in.sizes;
   for (size_t d = 0; d < size.size(); ++d) {
     FL_CHECK(in.sizes[first + d] > SymInt(0) && size[d] >= SymInt(0), RuntimeError,

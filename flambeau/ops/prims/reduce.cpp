@@ -165,8 +165,7 @@ void check_not_empty(const InferCtx& c, const TensorSpec& in, const ReducedDims&
 
 InferResult extreme_rule(const InferCtx& c, int) {
   const TensorSpec& in = c.spec(0);
-  FL_CHECK(!is_complex(in.dtype), NotImplementedError, "\"{}\" not implemented for {} tensors",
-           c.op().schema.name, name(in.dtype));
+  check_dtype(c.op().schema.name, in.dtype, Takes::Real);
   const ReducedDims dims = dims_of(c.arg(kDims), in.dim(), c.arg(kKeepDim));
   const bool given = c.arg(kDims).tag() == Value::Tag::Int || c.ints(kDims).size() > 0;
   FL_CHECK(given || !in.numel().same_as(0), RuntimeError,
@@ -233,8 +232,7 @@ ReducedDims position_dims(const Value& dim, int rank, const Value& keepdim) {
 
 InferResult position_rule(const InferCtx& c, int) {
   const TensorSpec& in = c.spec(0);
-  FL_CHECK(!is_complex(in.dtype) && in.dtype != DType::Bool, NotImplementedError,
-           "\"{}\" not implemented for {} tensors", c.op().schema.name, name(in.dtype));
+  check_dtype(c.op().schema.name, in.dtype, Takes::RealNumber);
   const ReducedDims dims = position_dims(c.arg(kDims), in.dim(), c.arg(kKeepDim));
   check_not_empty(c, in, dims);
   return {reduced_spec(in, dims, DType::Int64)};

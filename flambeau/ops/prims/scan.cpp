@@ -90,8 +90,7 @@ void define_running_sums(OpTable& t) {
 
 InferResult running_extreme_rule(const InferCtx& c, int) {
   const TensorSpec& in = c.spec(0);
-  FL_CHECK(!is_complex(in.dtype), NotImplementedError, "\"{}\" not implemented for {} tensors",
-           c.op().schema.name, name(in.dtype));
+  check_dtype(c.op().schema.name, in.dtype, Takes::Real);
   wrap_dim(c.arg(1).to_int(), in.dim());
   InferResult r(2, make_spec(in.sizes, in.dtype, in.device));
   r[1].dtype = DType::Int64;
@@ -124,8 +123,7 @@ Tensor running_extreme_gradient(GradCtx& c, const Tensor& g) {
 
 InferResult running_log_rule(const InferCtx& c, int) {
   const TensorSpec& in = c.spec(0);
-  FL_CHECK(is_floating(in.dtype), NotImplementedError, "\"{}\" not implemented for {} tensors",
-           c.op().schema.name, name(in.dtype));
+  check_dtype(c.op().schema.name, in.dtype, Takes::Floating);
   wrap_dim(c.arg(1).to_int(), in.dim());
   return {make_spec(in.sizes, in.dtype, in.device)};
 }

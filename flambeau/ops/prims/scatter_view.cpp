@@ -235,8 +235,7 @@ void define_strided_scatter(OpTable& t) {
            {.dtypes = dtypes::all})});
   t.define(_as_strided_add,
            {.doc = "self, which has to be dense, with src added to the elements that as_strided() with an "
-                   "offset from "
-                   "self's first element would give: the gradient of as_strided.",
+                   "offset from self's first element would give: the gradient of as_strided.",
             .tags = Tag::NoInPlace,
             .infer = strided_scatter_rule,
             .lower = [](const LowerCtx& c) { return lower_strided_scatter(c, StoreMode::Add); },

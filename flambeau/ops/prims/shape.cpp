@@ -42,8 +42,7 @@ InferResult cat_rule(const InferCtx& c, int) {
     for (int e = 0; e < s.dim(); ++e) {
       FL_CHECK(e == d || s.sizes[e] == model.sizes[e], RuntimeError,
                "Sizes of tensors must match except in dimension {}. Expected size {} but got size {} for "
-               "tensor number {} "
-               "in the list.",
+               "tensor number {} in the list.",
                d, model.sizes[e], s.sizes[e], k);
     }
     sizes[d] += s.sizes[d];

@@ -11,8 +11,7 @@ constexpr int kDim = 2;
 
 InferResult sort_rule(const InferCtx& c, int) {
   const TensorSpec& in = c.spec(0);
-  FL_CHECK(!is_complex(in.dtype), NotImplementedError, "\"sort\" not implemented for {} tensors",
-           name(in.dtype));
+  check_dtype("sort", in.dtype, Takes::Real);
   wrap_dim(c.arg(kDim).to_int(), in.dim());
   InferResult r = rule::same_as_input().function(c, 0);
   r.push_back(r[0]);

@@ -1,6 +1,5 @@
 #include "flambeau/ops/prims/spectrum.h"
 
-#include "flambeau/op/routine.h"
 #include "flambeau/ops/functions.h"
 #include "flambeau/ops/prims/factorization.h"
 #include "flambeau/ops/prims/matrices.h"
@@ -11,10 +10,6 @@ namespace fl {
 namespace {
 
 constexpr Tag kTags = Tag::NoInPlace | Tag::NoOut | Tag::ComputeIntensive;
-
-TensorSpec vectors_spec(const TensorSpec& a, SymInt length, DType dtype) {
-  return make_spec(with_sizes(batch_sizes(a.sizes), {length}), dtype, a.device);
-}
 
 /// x_j - x_i for each i, j of the last dimension, 1 where that is the diagonal.
 Tensor differences(const Tensor& x) {
@@ -174,7 +169,7 @@ void define_spectrum(OpTable& t) {
            "of which one triangle is read.",
        .tags = kTags,
        .infer = eigh_rule,
-       .library = kHostRoutine,
+       .library = LibraryCall::HostRoutine,
        .saves = saves::out({0, 1}),
        .grad = eigh_gradient,
        .samples = samples::custom(
@@ -186,7 +181,7 @@ void define_spectrum(OpTable& t) {
            {.doc = "Eigenvalues and eigenvectors of length 1, as columns, of a square matrix: complex.",
             .tags = kTags,
             .infer = eig_rule,
-            .library = kHostRoutine,
+            .library = LibraryCall::HostRoutine,
             .saves = saves::out({0, 1}),
             .grad = eig_gradient,
             .samples = samples::custom([](SampleMaker& m, const Samples&) { return matrices(m, {true}); },
@@ -198,7 +193,7 @@ void define_spectrum(OpTable& t) {
            "columns and rows as S has elements.",
        .tags = kTags,
        .infer = svd_rule,
-       .library = kHostRoutine,
+       .library = LibraryCall::HostRoutine,
        .saves = saves::out({0, 1, 2}),
        .grad = svd_gradient,
        .samples = samples::custom(
@@ -213,7 +208,7 @@ void define_spectrum(OpTable& t) {
            {.doc = "The exponential of square matrices.",
             .tags = Tag::NoInPlace | Tag::ComputeIntensive,
             .infer = matrix_exp_rule,
-            .library = kHostRoutine,
+            .library = LibraryCall::HostRoutine,
             .saves = saves::in({0}),
             .grad = matrix_exp_gradient,
             .samples = samples::custom([](SampleMaker& m, const Samples&) { return matrices(m, {}); },

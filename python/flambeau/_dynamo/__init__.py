@@ -2,42 +2,29 @@
 import contextlib
 import functools
 
-from .. import _C, compiler
 from ..compile_function import compile
-from ..compiler import allow_in_graph, assume_constant_result, disable, is_compiling, reset, substitute_in_graph
+from ..compiler import (allow_in_graph, assume_constant_result, disable, is_compiling, list_backends, reset,
+                        substitute_in_graph)
 from . import config, exc, utils
+from .eval_frame import OptimizedModule
 
-__all__ = ["OptimizedModule", "allow_in_graph", "assume_constant_result", "disable", "disallow_in_graph", "explain",
-           "forbid_in_graph", "graph_break", "is_compiling", "list_backends", "lookup_backend", "mark_dynamic",
-           "mark_static", "mark_static_address", "maybe_mark_dynamic", "nonstrict_trace", "optimize", "optimize_assert",
-           "register_backend", "replay", "reset", "run", "substitute_in_graph"]
-
-
-def __getattr__(name):
-    if name == "OptimizedModule":
-        from .eval_frame import OptimizedModule
-
-        return OptimizedModule
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__all__ = ["OptimizedModule", "allow_in_graph", "assume_constant_result", "disable", "disallow_in_graph",
+           "explain", "forbid_in_graph", "graph_break", "is_compiling", "list_backends", "lookup_backend",
+           "mark_dynamic", "mark_static", "mark_static_address", "maybe_mark_dynamic", "nonstrict_trace",
+           "optimize", "optimize_assert", "register_backend", "replay", "reset", "run", "substitute_in_graph"]
 
 
 def optimize(backend="inductor", *, nopython=False, dynamic=None, **options):
-    """A decorator that compiles."""
+    """A decorator that compiles; other options have no effect."""
     return lambda fn: compile(fn, backend=backend, fullgraph=nopython, dynamic=dynamic)
 
 
 optimize_assert = functools.partial(optimize, nopython=True)
-
-
-def disallow_in_graph(fn):
-    return fn
-
-
-forbid_in_graph = nonstrict_trace = dont_skip_tracing = disallow_in_graph
+disallow_in_graph = forbid_in_graph = nonstrict_trace = dont_skip_tracing = run = allow_in_graph
 
 
 def graph_break(msg=""):
-    """A place where a graph ends; nothing outside of capture."""
+    """Has no effect: a function is captured as a whole, or runs eagerly as a whole."""
 
 
 def explain(f, *extra_args, **extra_kwargs):
@@ -50,48 +37,26 @@ def explain(f, *extra_args, **extra_kwargs):
     return inner(*extra_args, **extra_kwargs) if extra_args or extra_kwargs else inner
 
 
-def mark_dynamic(t, index, *, min=None, max=None, **options):
-    """Notes that a size changes from call to call: sizes that change are found without it."""
-    dims = index if isinstance(index, (list, tuple)) else (index,)
-    t._dynamo_dynamic_indices = getattr(t, "_dynamo_dynamic_indices", set()) | set(dims)
+def mark_dynamic(t, index=None, **options):
+    """Has no effect: compile() finds the sizes that change by itself; see its argument `dynamic`."""
 
 
-def maybe_mark_dynamic(t, index):
-    """Accepted."""
-
-
-mark_unbacked = maybe_mark_dynamic
-
-
-def mark_static(t, index=None):
-    """Accepted."""
+maybe_mark_dynamic = mark_unbacked = mark_static = mark_dynamic
 
 
 def mark_static_address(t, guard=True):
-    """Accepted: on the CPU no program keeps addresses."""
-
-
-def list_backends(exclude_tags=("debug", "experimental")):
-    return compiler.list_backends(exclude_tags)
-
-
-_backends = {}
+    """Has no effect: compiled code takes addresses anew at every call."""
 
 
 def register_backend(compiler_fn=None, name=None, tags=()):
-    """A decorator that gives a backend a name."""
-    if compiler_fn is None:
-        return functools.partial(register_backend, name=name, tags=tags)
-    _backends[name or compiler_fn.__name__] = compiler_fn
-    return compiler_fn
+    raise NotImplementedError("torch._dynamo.register_backend is not supported: PyTorch's backends compile "
+                              "graphs of torch.fx, which Flambeau does not have; compile() has the backends "
+                              f"{', '.join(list_backends())}")
 
 
 def lookup_backend(compiler_fn):
-    return _backends.get(compiler_fn, compiler_fn) if isinstance(compiler_fn, str) else compiler_fn
-
-
-def run(fn=None):
-    return fn
+    raise NotImplementedError("torch._dynamo.lookup_backend is not supported: Flambeau's backends are no "
+                              f"functions; compile(backend=...) takes the names {', '.join(list_backends())}")
 
 
 def replay(filename):
@@ -99,9 +64,9 @@ def replay(filename):
 
 
 def export(f, *args, **kwargs):
-    raise NotImplementedError("torch._dynamo.export is not supported: use flambeau.export")
+    raise NotImplementedError("torch._dynamo.export is not supported: flambeau.compile() compiles a function")
 
 
-@contextlib.contextmanager
 def error_on_graph_break(error_on_graph_break=True):
-    yield
+    """A scope that has no effect: compile(fullgraph=True) raises an error for what can't be captured."""
+    return contextlib.nullcontext()

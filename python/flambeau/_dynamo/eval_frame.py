@@ -1,22 +1,10 @@
-"""What compile() makes of a module."""
+"""What torch.compile makes of a module in PyTorch."""
 from ..nn import Module
 
 
 class OptimizedModule(Module):
-    """A module whose forward is compiled: `_orig_mod` is the module that was given."""
+    """No object is one: compile(module) gives a CompiledFunction, as for any function."""
 
-    def __init__(self, mod, compile_forward):
-        super().__init__()
-        self._orig_mod = mod
-        self._compiled = compile_forward(mod)
-
-    def forward(self, *args, **kwargs):
-        return self._compiled(*args, **kwargs)
-
-    def __getattr__(self, name):
-        if name == "_orig_mod":
-            return self._modules["_orig_mod"]
-        try:
-            return super().__getattr__(name)
-        except AttributeError:
-            return getattr(self._modules["_orig_mod"], name)
+    def __init__(self, *args, **kwargs):
+        raise NotImplementedError("torch._dynamo.OptimizedModule is not supported: call "
+                                  "flambeau.compile(module)")

@@ -1,4 +1,5 @@
-"""PyTorch's compiler: compile() is Flambeau's own. Its options are kept."""
+"""PyTorch's compiler: compile() is Flambeau's own, and has none of its options. Those in config are kept,
+and nothing reads them."""
 from . import config
 
 __all__ = ["config"]

@@ -1,6 +1,5 @@
 """ZIP archives in PyTorch's layout: one folder, nothing compressed, the bytes of records aligned."""
 import mmap
-import os
 import struct
 import zipfile
 import zlib
@@ -46,7 +45,8 @@ class Writer:
         info.file_size = len(data)
         with self._zip.open(info, "w", force_zip64=large) as record:
             record.write(data)
-        self._checksum = zlib.crc32(name.encode(), zlib.crc32(struct.pack("<IQ", info.CRC, len(data)), self._checksum))
+        record = struct.pack("<IQ", info.CRC, len(data))
+        self._checksum = zlib.crc32(name.encode(), zlib.crc32(record, self._checksum))
 
     def identification(self):
         """A number of 40 digits that depends on what was written."""
@@ -62,7 +62,8 @@ class Reader:
             self._zip = zipfile.ZipFile(file)
             names = self._zip.namelist()
         except (zipfile.BadZipFile, EOFError, OSError, ValueError, struct.error) as error:
-            raise RuntimeError(f"failed reading the file as a ZIP archive, it is damaged or not complete: {error}") from None
+            raise RuntimeError("failed reading the file as a ZIP archive, it is damaged or not complete: "
+                               f"{error}") from None
         if not names:
             raise RuntimeError("the file is an archive without records")
         self._folder = names[0].split("/")[0] + "/"
@@ -79,7 +80,8 @@ class Reader:
 
     def _info(self, name):
         if not self.has(name):
-            raise RuntimeError(f"the archive has no record {name}: the file is damaged, or not one of torch.save")
+            raise RuntimeError(f"the archive has no record {name}: the file is damaged, or not one of "
+                               "torch.save")
         return self._zip.getinfo(self._folder + name)
 
     def read(self, name):
@@ -90,11 +92,11 @@ class Reader:
             raise RuntimeError(f"failed reading record {name}, the file is damaged: {error}") from None
 
     def storage(self, name, size, mapped=False):
-        """A record as a storage of `size` bytes; mapped: memory of the file itself, copied where it is written to."""
+        """A record as a storage of `size` bytes; mapped: memory of the file, copied where it is changed."""
         info = self._info(name)
         if info.file_size < size:
-            raise RuntimeError(f"record {name} has {info.file_size} bytes, the storage should have {size}: the file is "
-                               "damaged")
+            raise RuntimeError(f"record {name} has {info.file_size} bytes, the storage should have {size}: "
+                               "the file is damaged")
         if size == 0:
             return UntypedStorage(0)
         if info.compress_type != zipfile.ZIP_STORED:

@@ -1,9 +1,11 @@
 """Automatic differentiation: gradients, functions with gradients of one's own, hooks, and checks of
 gradients.
 """
+import importlib
+
 from .. import _C, overrides
 from .._C import Tensor
-from . import anomaly_mode, forward_ad, function, functional, grad_mode, graph
+from . import anomaly_mode, function, grad_mode, graph
 from .anomaly_mode import detect_anomaly, set_detect_anomaly
 from .function import Function, NestedIOFunction
 from .grad_mode import (_force_original_view_tracking, enable_grad, inference_mode, no_grad, set_grad_enabled,
@@ -16,6 +18,13 @@ __all__ = [
     "gradcheck", "gradgradcheck", "inference_mode", "no_grad", "set_detect_anomaly", "set_grad_enabled",
     "set_multithreading_enabled",
 ]
+
+
+def __getattr__(name):
+    """Loaded when they are first used."""
+    if name in ("forward_ad", "functional"):
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _as_list(value):

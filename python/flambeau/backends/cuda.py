@@ -1,11 +1,13 @@
-"""CUDA's libraries: not used on the CPU. The switches are kept."""
+"""CUDA's libraries: not used on the CPU. The switches are kept, and nothing reads them."""
 import contextlib
 from types import SimpleNamespace
 
 matmul = SimpleNamespace(allow_tf32=False, allow_fp16_reduced_precision_reduction=True,
-                         allow_bf16_reduced_precision_reduction=True, allow_fp16_accumulation=False, fp32_precision="none")
+                         allow_bf16_reduced_precision_reduction=True, allow_fp16_accumulation=False,
+                         fp32_precision="none")
 cufft_plan_cache = SimpleNamespace(size=0, max_size=0, clear=lambda: None)
-_kernels = {"flash": True, "math": True, "mem_efficient": True, "cudnn": True, "fp16_bf16_reduction_math": False}
+_kernels = {"flash": True, "math": True, "mem_efficient": True, "cudnn": True,
+            "fp16_bf16_reduction_math": False}
 
 
 def is_built():
@@ -34,8 +36,10 @@ allow_fp16_bf16_reduction_math_sdp = _switch("fp16_bf16_reduction_math")
 
 @contextlib.contextmanager
 def sdp_kernel(enable_flash=True, enable_math=True, enable_mem_efficient=True, enable_cudnn=True):
+    """Sets the four switches within a scope."""
     before = dict(_kernels)
-    _kernels.update(flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient, cudnn=enable_cudnn)
+    _kernels.update(flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient,
+                    cudnn=enable_cudnn)
     try:
         yield
     finally:
@@ -54,6 +58,7 @@ can_use_efficient_attention = can_use_cudnn_attention = can_use_flash_attention
 
 
 def preferred_linalg_library(backend=None):
+    """Has no effect: no library of CUDA is there to choose."""
     return "default"
 
 

@@ -1,4 +1,6 @@
-"""Orders of contractions in einsum."""
+"""Orders of contractions in einsum, which goes from left to right: the switches are kept, and nothing reads
+them.
+"""
 enabled, strategy = True, "auto"
 
 

@@ -5,44 +5,43 @@ import functools
 from .. import _C
 from ..compile_function import compile
 
-__all__ = ["allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable", "is_compiling",
-           "is_dynamo_compiling", "is_exporting", "list_backends", "nested_compile_region", "reset", "set_stance",
-           "substitute_in_graph", "wrap_numpy"]
+__all__ = ["allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable",
+           "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends", "nested_compile_region",
+           "reset", "set_stance", "substitute_in_graph", "wrap_numpy"]
 
-_STANCES = ("default", "force_eager", "eager_on_recompile", "fail_on_recompile", "eager_then_compile",
-            "aot_eager_then_compile")
-_stance = "default"
+_SAME = "fn itself. Has no effect: compile() captures by running functions on symbolic tensors, fn too."
+
+
+def _same(fn):
+    return fn
+
+
+_same.__doc__ = _SAME
+allow_in_graph = assume_constant_result = _same
 
 
 def reset():
-    """Forgets what was compiled: compiled functions capture anew at their next call."""
-    forget = getattr(_C, "_reset_compiled", None)
-    if forget is not None:
-        forget()
-
-
-def allow_in_graph(fn):
-    """fn itself: every function may be in a graph."""
-    return fn
-
-
-def assume_constant_result(fn):
-    """fn itself."""
-    return fn
+    """Has no effect: what was captured belongs to each compiled function and goes with it. To capture anew,
+    call compile() again.
+    """
 
 
 def disable(fn=None, recursive=True, *, reason=None):
-    """A function that is never captured. Also a decorator."""
     if fn is None:
-        return functools.partial(disable, recursive=recursive, reason=reason)
+        return _same
     if not callable(fn):
         raise TypeError(f"disable(): expected a function, got {type(fn).__name__}")
     return fn
 
 
+disable.__doc__ = f"{_SAME} Also a decorator with arguments."
+
+
 def substitute_in_graph(original_fn, *, can_constant_fold_through=False, skip_signature_check=False):
-    """A decorator that gives its function back."""
-    return lambda fn: fn
+    """A decorator that gives its function back. Has no effect: no bytecode is captured in which original_fn
+    could be replaced.
+    """
+    return _same
 
 
 def wrap_numpy(fn):
@@ -65,58 +64,44 @@ def wrap_numpy(fn):
 
 
 def is_compiling():
-    """Whether the program is being captured now."""
-    capturing = getattr(_C, "_is_capturing", None)
-    return capturing() if capturing is not None else False
-
-
-is_dynamo_compiling = is_compiling
-
-
-def is_exporting():
+    """False, also while a function is captured: it takes the branches there that it takes eagerly."""
     return False
 
 
+is_dynamo_compiling = is_exporting = is_compiling
+
+
 def list_backends(exclude_tags=("debug", "experimental")):
-    """Names for compile(backend=...)."""
+    """Names for compile(backend=...); none has a tag."""
     return list(_C.list_backends())
 
 
 def cudagraph_mark_step_begin():
-    """Nothing to mark on the CPU."""
+    """Has no effect: there are no CUDA graphs."""
 
 
-class set_stance(contextlib.ContextDecorator):
-    """How compiled functions behave from now on, or within a scope: "force_eager" runs them as they were written."""
+class set_stance(contextlib.nullcontext):
+    """How compiled functions behave: "default", which has no effect, is the only stance there is. Others
+    raise NotImplementedError.
+    """
 
     def __init__(self, stance="default", *, skip_guard_eval_unsafe=False, force_backend=None):
-        if stance not in _STANCES:
-            raise RuntimeError(f"invalid torch.compile stance '{stance}': expected one of {', '.join(_STANCES)}")
-        global _stance
-        self._before, self._stance = _stance, stance
-        _stance = stance
+        if stance != "default" or force_backend is not None:
+            raise NotImplementedError(
+                f"set_stance(): expected stance 'default' and no force_backend, got {stance!r} and "
+                f"{force_backend!r}; a compiled function follows its own options: compile(f, "
+                "backend='eager') runs f as it was written, and __wrapped__ is what was compiled")
+        super().__init__()
 
-    def __enter__(self):
-        global _stance
-        _stance = self._stance
-        return self
-
-    def __exit__(self, *error):
-        global _stance
-        _stance = self._before
-        return False
+    def __call__(self, function):
+        return function
 
 
 def nested_compile_region(fn=None, **options):
-    return fn if fn is not None else (lambda f: f)
+    return fn if fn is not None else _same
 
 
-def _keep_none(guard_entries):
-    return [False] * len(guard_entries)
-
-
-skip_guard_on_inbuilt_nn_modules_unsafe = skip_guard_on_all_nn_modules_unsafe = _keep_none
-keep_tensor_guards_unsafe = skip_guard_on_globals_unsafe = skip_all_guards_unsafe = _keep_none
+nested_compile_region.__doc__ = f"{_SAME} Also a decorator with arguments."
 
 
 def save_cache_artifacts():
@@ -124,8 +109,10 @@ def save_cache_artifacts():
 
 
 def load_cache_artifacts(serialized_artifacts):
-    """None."""
+    raise NotImplementedError("load_cache_artifacts() is not supported: Flambeau can't read PyTorch's "
+                              "artifacts; it keeps its own kernels on disk, in FLAMBEAU_CACHE_DIR")
 
 
 def set_enable_guard_collectives(enabled):
+    """False. Has no effect: no processes work together here."""
     return False

@@ -21,15 +21,15 @@ def current_device():
 
 
 def set_device(device):
-    pass
+    """Has no effect: there is one CPU."""
 
 
 def synchronize(device=None):
-    """Nothing to wait for."""
+    """Has no effect: operators are done when their call returns."""
 
 
 class Stream:
-    """Everything runs at once: a stream orders nothing."""
+    """Operators are done when their call returns: a stream orders nothing, and its methods have no effect."""
 
     def __init__(self, priority=-1):
         pass
@@ -48,6 +48,8 @@ class Stream:
 
 
 class Event:
+    """A point that is always reached: its methods have no effect."""
+
     def query(self):
         return True
 

@@ -2,7 +2,9 @@
 import contextlib
 from types import SimpleNamespace
 
-from .. import _C
+from ..accelerator._absent import (device_count, empty_cache, is_available, is_bf16_supported,
+                                   is_initialized, manual_seed, manual_seed_all, memory_stats, nothing,
+                                   refusal, synchronize, zero)
 from . import amp
 
 has_half = has_magma = False
@@ -10,32 +12,8 @@ default_generators = ()
 _NOT_HERE = "Torch not compiled with CUDA enabled: Flambeau's eager mode runs on the CPU"
 
 
-def is_available():
-    return False
-
-
-def device_count():
-    return 0
-
-
-def is_initialized():
-    return False
-
-
-def is_bf16_supported(including_emulation=True):
-    return False
-
-
 def is_tf32_supported():
     return False
-
-
-def init():
-    raise AssertionError(_NOT_HERE)
-
-
-def _lazy_init():
-    init()
 
 
 def _lazy_call(callable, **options):
@@ -46,35 +24,18 @@ def _is_compiled():
     return False
 
 
-def _no_work(*args, **kwargs):
-    raise AssertionError(_NOT_HERE)
-
-
+_no_work = init = _lazy_init = refusal(AssertionError, _NOT_HERE)
 current_device = get_device_name = get_device_capability = get_device_properties = set_device = _no_work
 current_stream = default_stream = set_stream = mem_get_info = get_rng_state = get_rng_state_all = _no_work
 utilization = memory_usage = temperature = power_draw = clock_rate = can_device_access_peer = _no_work
 cudart = current_blas_handle = graph = make_graphed_callables = _no_work
 
+ipc_collect = seed = seed_all = nothing
+reset_peak_memory_stats = reset_max_memory_allocated = reset_max_memory_cached = set_rng_state = nothing
+set_rng_state_all = reset_accumulated_memory_stats = set_per_process_memory_fraction = nothing
 
-def _nothing(*args, **kwargs):
-    """Nothing to do without a device."""
-
-
-synchronize = empty_cache = ipc_collect = manual_seed = manual_seed_all = seed = seed_all = _nothing
-reset_peak_memory_stats = reset_max_memory_allocated = reset_max_memory_cached = set_rng_state = _nothing
-set_rng_state_all = reset_accumulated_memory_stats = set_per_process_memory_fraction = _nothing
-
-
-def _zero(*args, **kwargs):
-    return 0
-
-
-memory_allocated = max_memory_allocated = memory_reserved = max_memory_reserved = memory_cached = _zero
-max_memory_cached = initial_seed = _zero
-
-
-def memory_stats(device=None):
-    return {}
+memory_allocated = max_memory_allocated = memory_reserved = max_memory_reserved = memory_cached = zero
+max_memory_cached = initial_seed = zero
 
 
 def memory_summary(device=None, abbreviated=False):
@@ -97,8 +58,7 @@ def get_sync_debug_mode():
     return 0
 
 
-def set_sync_debug_mode(mode):
-    pass
+set_sync_debug_mode = nothing
 
 
 def is_current_stream_capturing():
@@ -151,12 +111,15 @@ def stream(stream):
     return StreamContext(stream)
 
 
-nvtx = SimpleNamespace(range_push=_nothing, range_pop=_nothing, mark=_nothing, range=lambda *a, **k: contextlib.nullcontext())
+nvtx = SimpleNamespace(range_push=nothing, range_pop=nothing, mark=nothing,
+                       range=lambda *a, **k: contextlib.nullcontext())
 memory = SimpleNamespace(**{n: globals()[n] for n in (
-    "empty_cache", "memory_allocated", "max_memory_allocated", "memory_reserved", "memory_stats", "memory_summary",
-    "memory_snapshot", "mem_get_info", "reset_peak_memory_stats")}, _record_memory_history=_nothing)
+    "empty_cache", "memory_allocated", "max_memory_allocated", "memory_reserved", "memory_stats",
+    "memory_summary", "memory_snapshot", "mem_get_info", "reset_peak_memory_stats")},
+    _record_memory_history=nothing)
 random = SimpleNamespace(**{n: globals()[n] for n in (
-    "get_rng_state", "set_rng_state", "manual_seed", "manual_seed_all", "seed", "seed_all", "initial_seed")})
+    "get_rng_state", "set_rng_state", "manual_seed", "manual_seed_all", "seed", "seed_all",
+    "initial_seed")})
 
 for _type in ("Float", "Double", "Half", "BFloat16", "Byte", "Char", "Short", "Int", "Long", "Bool"):
     globals()[f"{_type}Tensor"] = type(f"{_type}Tensor", (_NotHere,), {"__doc__": "No tensor is one."})

@@ -3,7 +3,7 @@ import flambeau
 
 from . import constraints
 from .distribution import Distribution
-from .utils import clamp_probs, lazy_property, logits_to_probs, probs_to_logits
+from .utils import lazy_property, logits_to_probs, probs_to_logits
 
 
 class Categorical(Distribution):

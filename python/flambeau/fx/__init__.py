@@ -1,4 +1,4 @@
-"""Programs as graphs in Python, as far as libraries name them. Flambeau's own graphs are made by compile() and export;
+"""Programs as graphs in Python, as far as libraries name them. Flambeau's own graphs are made by compile();
 tracing a module symbolically in Python is not supported."""
 from . import graph_module, node, proxy
 from .graph_module import GraphModule
@@ -10,13 +10,13 @@ __all__ = ["Graph", "GraphModule", "Interpreter", "Node", "Proxy", "Tracer", "Tr
 
 
 def wrap(fn_or_name):
-    """Marks a function as one operation of a trace: returns it."""
+    """fn_or_name itself. Has no effect: there is no trace in which it could be one operation."""
     return fn_or_name
 
 
 def _refuse(what):
-    raise NotImplementedError(f"torch.fx.{what} is not supported: Flambeau does not trace modules symbolically in Python; "
-                              "use flambeau.compile or flambeau.export")
+    raise NotImplementedError(f"torch.fx.{what} is not supported: Flambeau does not trace modules "
+                              "symbolically in Python; flambeau.compile() compiles a function")
 
 
 def symbolic_trace(root, concrete_args=None):

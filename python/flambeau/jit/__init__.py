@@ -1,13 +1,16 @@
-"""TorchScript, as far as programs touch it that also run without: decorators do nothing, script and trace return what
-they were given. Use flambeau.compile() to compile."""
+"""TorchScript, as far as programs touch it that also run without: decorators do nothing, script and trace
+return what they were given. Use flambeau.compile() to compile.
+"""
 import contextlib
 from typing import Final, get_origin
 
+from ..futures import Future
 from . import annotations
 
-__all__ = ["Attribute", "CompilationUnit", "Error", "Final", "ScriptFunction", "ScriptModule", "annotate", "export", "fork",
-           "freeze", "ignore", "interface", "is_scripting", "is_tracing", "isinstance", "load", "optimize_for_inference",
-           "save", "script", "script_method", "trace", "trace_module", "unused", "wait"]
+__all__ = ["Attribute", "CompilationUnit", "Error", "Final", "ScriptFunction", "ScriptModule", "annotate",
+           "export", "fork", "freeze", "ignore", "interface", "is_scripting", "is_tracing", "isinstance",
+           "load", "optimize_for_inference", "save", "script", "script_method", "trace", "trace_module",
+           "unused", "wait"]
 
 _isinstance = isinstance
 
@@ -21,7 +24,7 @@ def is_tracing():
 
 
 def script(obj, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
-    """obj itself."""
+    """obj itself, which goes on running as Python."""
     return obj
 
 
@@ -31,43 +34,22 @@ def trace(func=None, example_inputs=None, *args, **kwargs):
 
 
 def trace_module(mod, inputs, *args, **kwargs):
+    """mod itself, as trace()."""
     return mod
 
 
 def script_method(fn):
+    """fn itself. Has no effect: there is no TorchScript that it could mark fn for."""
     return fn
 
 
-def script_if_tracing(fn):
-    return fn
-
-
-def _script_if_tracing(fn):
-    return fn
-
-
-def export(fn):
-    return fn
-
-
-def unused(fn):
-    return fn
+script_if_tracing = _script_if_tracing = export = unused = interface = script_method
+_overload = _overload_method = script_method
 
 
 def ignore(drop=False, **kwargs):
-    """A decorator, with and without arguments."""
+    """A decorator, with and without arguments, that has no effect."""
     return drop if callable(drop) else (lambda fn: fn)
-
-
-def interface(obj):
-    return obj
-
-
-def _overload(fn):
-    return fn
-
-
-_overload_method = _overload
 
 
 def annotate(the_type, the_value):
@@ -85,19 +67,23 @@ class Attribute:
 
 
 def freeze(mod, *args, **kwargs):
+    """mod.eval(): parameters stay parameters."""
     return mod.eval()
 
 
-def optimize_for_inference(mod, *args, **kwargs):
-    return mod.eval()
+optimize_for_inference = freeze
 
 
-def run_frozen_optimizations(mod, *args, **kwargs):
-    pass
+def _no_effect(*args, **kwargs):
+    """Has no effect: flambeau.compile() is what optimizes."""
+
+
+run_frozen_optimizations = enable_onednn_fusion = _no_effect
 
 
 def _refuse(*args, **kwargs):
-    raise RuntimeError("Flambeau does not run TorchScript: save a state_dict, or use flambeau.export")
+    raise RuntimeError("Flambeau does not run TorchScript: save the state_dict() of a module, and load it "
+                       "into one")
 
 
 load = save = jit_module_from_flatbuffer = _refuse
@@ -126,52 +112,31 @@ class Error(RuntimeError):
     pass
 
 
-class Future:
-    """The result of fork()."""
-
-    def __init__(self, value):
-        self._value = value
-
-    def wait(self):
-        return self._value
-
-
 def fork(func, *args, **kwargs):
-    """Runs func at once."""
-    return Future(func(*args, **kwargs))
+    """A Future of func(*args, **kwargs), which runs at once."""
+    future = Future()
+    future.set_result(func(*args, **kwargs))
+    return future
 
 
 def wait(future):
     return future.wait()
 
 
-@contextlib.contextmanager
-def optimized_execution(should_optimize):
-    yield
+class strict_fusion(contextlib.nullcontext):
+    """A scope that has no effect: flambeau.compile() is what optimizes."""
+
+    def __init__(self, *args):
+        super().__init__()
 
 
-@contextlib.contextmanager
-def fuser(name):
-    yield
+optimized_execution = fuser = _hide_source_ranges = strict_fusion
 
 
 def set_fusion_strategy(strategy):
+    """[], the strategy before. Has no effect: flambeau.compile() is what optimizes."""
     return []
-
-
-def enable_onednn_fusion(enabled):
-    pass
 
 
 def onednn_fusion_enabled():
     return False
-
-
-def _hide_source_ranges():
-    return contextlib.nullcontext()
-
-
-
-
-class strict_fusion(contextlib.nullcontext):
-    pass

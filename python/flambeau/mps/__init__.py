@@ -1,37 +1,6 @@
-"""Devices of this kind are not supported: queries say so."""
+"""Devices of type 'mps' are not supported: queries say so, and what would need one raises an error."""
+from ..accelerator._absent import (device_count, empty_cache, is_available, is_bf16_supported,
+                                   is_initialized, manual_seed, manual_seed_all, refusal, synchronize)
 
-
-def is_available():
-    return False
-
-
-def device_count():
-    return 0
-
-
-def is_initialized():
-    return False
-
-
-def synchronize(device=None):
-    """Nothing to wait for."""
-
-
-def empty_cache():
-    """Nothing to empty."""
-
-
-def manual_seed(seed):
-    """Nothing to seed."""
-
-
-def manual_seed_all(seed):
-    """Nothing to seed."""
-
-
-def current_device():
-    raise RuntimeError("there is no device of type 'mps'")
-
-
-def is_bf16_supported(including_emulation=True):
-    return False
+current_device = refusal(
+    RuntimeError, "there is no device of type 'mps': Flambeau's eager mode runs on the CPU")

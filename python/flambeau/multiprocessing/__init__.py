@@ -1,23 +1,27 @@
-"""Python's multiprocessing, with tensors that processes share: what goes through a queue or a pipe, or to a new process,
-is the same memory on both sides."""
+"""Python's multiprocessing, with tensors that processes share: what goes through a queue or a pipe, or to a
+new process, is the same memory on both sides.
+"""
 import multiprocessing
 import multiprocessing.context
 import sys
 from multiprocessing import *  # noqa: F403
 
 from .reductions import init_reductions
-from .spawn import (ProcessContext, ProcessException, ProcessExitedException, ProcessRaisedException, SpawnContext, spawn,
-                    start_processes)
+from .spawn import (ProcessContext, ProcessException, ProcessExitedException, ProcessRaisedException,
+                    SpawnContext, spawn, start_processes)
 
-__all__ = ["get_all_sharing_strategies", "get_sharing_strategy", "set_sharing_strategy", *multiprocessing.__all__]
+__all__ = ["get_all_sharing_strategies", "get_sharing_strategy", "set_sharing_strategy",
+           *multiprocessing.__all__]
 
 init_reductions()
-_strategies = {"file_descriptor"} if sys.platform in ("darwin", "win32") else {"file_descriptor", "file_system"}
+_strategies = {"file_descriptor"} | ({"file_system"} if sys.platform not in ("darwin", "win32") else set())
 _strategy = "file_descriptor"
 
 
 def set_sharing_strategy(new_strategy):
-    """Accepted: memory is always shared by descriptors, which leave no file behind."""
+    """Kept for get_sharing_strategy(), and no more: memory is always shared by descriptors, which leave no
+    file behind.
+    """
     global _strategy
     if new_strategy not in _strategies:
         raise AssertionError(f"Invalid sharing strategy: {new_strategy}. Available strategies: {_strategies}")
@@ -33,7 +37,7 @@ def get_all_sharing_strategies():
 
 
 def _set_thread_name(name):
-    pass
+    """Has no effect: Python names its threads itself."""
 
 
 def _get_thread_name():

@@ -13,7 +13,7 @@ def get_enum(reduction):
     return numbers[reduction]
 
 
-def legacy_get_string(size_average, reduce, emit_warning=True):
+def legacy_get_string(size_average, reduce, emit_warning=True, stacklevel=3):
     """The reduction that the old arguments size_average and reduce stood for."""
     reduce = True if reduce is None else reduce
     if not reduce:
@@ -22,7 +22,7 @@ def legacy_get_string(size_average, reduce, emit_warning=True):
         reduction = "mean" if size_average is None or size_average else "sum"
     if emit_warning:
         warnings.warn(f"'size_average' and 'reduce' are the old form; write reduction='{reduction}'.",
-                      stacklevel=3)
+                      stacklevel=stacklevel)
     return reduction
 
 
@@ -30,11 +30,16 @@ def legacy_get_enum(size_average, reduce, emit_warning=True):
     return get_enum(legacy_get_string(size_average, reduce, emit_warning))
 
 
+def named(reduction, size_average=None, reduce=None, stacklevel=4):
+    """The reduction that a loss's three arguments ask for."""
+    if size_average is None and reduce is None:
+        return reduction
+    return legacy_get_string(size_average, reduce, stacklevel=stacklevel)
+
+
 def of(reduction, size_average=None, reduce=None):
-    """The number for a loss's three arguments."""
-    if size_average is not None or reduce is not None:
-        return legacy_get_enum(size_average, reduce)
-    return get_enum(reduction)
+    """The same as the number that operators take."""
+    return get_enum(named(reduction, size_average, reduce, stacklevel=5))
 
 
 def reduced(losses, reduction):

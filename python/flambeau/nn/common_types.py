@@ -1,4 +1,4 @@
-"""Names for annotations: what layers take as a size of one to six dimensions, or one number for all of them."""
+"""Names for annotations: what layers take as a size of one to six dimensions, or one number for all."""
 from typing import Optional, Union
 
 from flambeau import Tensor

@@ -9,11 +9,11 @@ def is_in_onnx_export():
 
 
 def register_custom_op_symbolic(symbolic_name, symbolic_fn, opset_version):
-    """Accepted."""
+    """Has no effect: no ONNX file is written."""
 
 
 def unregister_custom_op_symbolic(symbolic_name, opset_version):
-    """Accepted."""
+    """Has no effect: no ONNX file is written."""
 
 
 def export(*args, **kwargs):

@@ -1,4 +1,4 @@
-"""Decorators of functions that would write nodes of ONNX graphs."""
+"""Decorators of functions that would write nodes of ONNX graphs: they have no effect, no file is written."""
 
 
 def parse_args(*arg_descriptors):

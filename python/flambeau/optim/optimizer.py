@@ -6,6 +6,7 @@ from copy import deepcopy
 from itertools import chain
 
 from .._C import Tensor
+from ..utils.hooks import RemovableHandle
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook"]
 
@@ -19,35 +20,25 @@ required = _Required()
 _step_pre_hooks, _step_post_hooks = OrderedDict(), OrderedDict()
 
 
-class RemovableHook:
-    """What registering a hook returns: remove() takes the hook out again."""
-
-    def __init__(self, hooks, hook, first=False):
-        self._hooks = hooks
-        hooks[id(self)] = hook
-        if first:
-            hooks.move_to_end(id(self), last=False)
-
-    def remove(self):
-        self._hooks.pop(id(self), None)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        self.remove()
+def _register(hooks, hook, first=False):
+    """Adds a hook; what is returned takes it out again."""
+    handle = RemovableHandle(hooks)
+    hooks[handle.id] = hook
+    if first:
+        hooks.move_to_end(handle.id, last=False)
+    return handle
 
 
 def register_optimizer_step_pre_hook(hook):
     """Calls hook(optimizer, args, kwargs) before every step of every optimizer; it may return new (args,
     kwargs).
     """
-    return RemovableHook(_step_pre_hooks, hook)
+    return _register(_step_pre_hooks, hook)
 
 
 def register_optimizer_step_post_hook(hook):
     """Calls hook(optimizer, args, kwargs) after every step of every optimizer."""
-    return RemovableHook(_step_post_hooks, hook)
+    return _register(_step_post_hooks, hook)
 
 
 def _with_hooks(step):
@@ -257,24 +248,24 @@ class Optimizer:
     # Hooks.
     def register_step_pre_hook(self, hook):
         """Calls hook(optimizer, args, kwargs) before a step; it may return new (args, kwargs)."""
-        return RemovableHook(self._step_pre_hooks, hook)
+        return _register(self._step_pre_hooks, hook)
 
     def register_step_post_hook(self, hook):
         """Calls hook(optimizer, args, kwargs) after a step."""
-        return RemovableHook(self._step_post_hooks, hook)
+        return _register(self._step_post_hooks, hook)
 
     def register_state_dict_pre_hook(self, hook, prepend=False):
         """Calls hook(optimizer) before state_dict()."""
-        return RemovableHook(self._state_dict_pre_hooks, hook, prepend)
+        return _register(self._state_dict_pre_hooks, hook, prepend)
 
     def register_state_dict_post_hook(self, hook, prepend=False):
         """Calls hook(optimizer, state_dict) after state_dict(); it may return another state_dict."""
-        return RemovableHook(self._state_dict_post_hooks, hook, prepend)
+        return _register(self._state_dict_post_hooks, hook, prepend)
 
     def register_load_state_dict_pre_hook(self, hook, prepend=False):
         """Calls hook(optimizer, state_dict) before load_state_dict(); it may return another state_dict."""
-        return RemovableHook(self._load_pre_hooks, hook, prepend)
+        return _register(self._load_pre_hooks, hook, prepend)
 
     def register_load_state_dict_post_hook(self, hook, prepend=False):
         """Calls hook(optimizer) after load_state_dict()."""
-        return RemovableHook(self._load_post_hooks, hook, prepend)
+        return _register(self._load_post_hooks, hook, prepend)

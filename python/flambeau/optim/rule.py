@@ -66,8 +66,8 @@ class RuleOptimizer(Optimizer):
 
     def numbers(self, group, state):
         """What changes from step to step and is one number for all elements: {name: float, or bool for a
-        choice}.
-        Called after "step" was counted; may change state of one element."""
+        choice}. Called after "step" was counted; may change state of one element.
+        """
         return {}
 
     def rule(self, p, g, state, o):
@@ -138,8 +138,8 @@ class RuleOptimizer(Optimizer):
     @staticmethod
     def kept(state, name, value, o):
         """value; in a differentiable step the state itself, changed: what reads it must be differentiated
-        before the
-        next step, as in PyTorch."""
+        before the next step, as in PyTorch.
+        """
         if not o.differentiable:
             return value
         return state[name].copy_(value)

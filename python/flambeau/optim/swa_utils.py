@@ -5,7 +5,7 @@ from copy import deepcopy
 
 from .. import _C, nn
 from ..autograd.grad_mode import no_grad
-from .lr_scheduler import LRScheduler, _for_groups
+from .lr_scheduler.base import LRScheduler, _for_groups
 
 __all__ = ["AveragedModel", "SWALR", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn",
            "get_swa_multi_avg_fn", "update_bn"]

@@ -1,4 +1,6 @@
-"""Times of a program's parts: record_function() marks them, profile() collects them."""
+"""Times of a program's parts: record_function() marks them, profile() collects them. Operators are not
+recorded, and memory and shapes neither.
+"""
 import contextlib
 import json
 import threading
@@ -42,6 +44,8 @@ def schedule(*, wait, warmup, active, repeat=0, skip_first=0, skip_first_wait=0)
         if step < skip_first:
             return ProfilerAction.NONE
         step -= skip_first
+        if skip_first_wait:
+            step += wait
         length = wait + warmup + active
         if repeat and step >= repeat * length:
             return ProfilerAction.NONE
@@ -64,18 +68,22 @@ class _Average:
 
 class _Averages(list):
     def table(self, sort_by=None, row_limit=100, **options):
-        rows = sorted(self, key=lambda a: getattr(a, sort_by or "cpu_time_total", 0), reverse=True)[:row_limit]
+        rows = sorted(self, key=lambda a: getattr(a, sort_by or "cpu_time_total", 0), reverse=True)
         return "\n".join([f"{'Name':40}  {'Calls':>8}  {'Total us':>12}"] +
-                         [f"{a.key:40.40}  {a.count:8}  {a.cpu_time_total:12.1f}" for a in rows])
+                         [f"{a.key:40.40}  {a.count:8}  {a.cpu_time_total:12.1f}" for a in rows[:row_limit]])
 
     __str__ = table
 
 
 class profile:
-    """A context manager: collects what record_function() marks. step() between iterations, with a schedule."""
+    """A context manager: collects what record_function() marks. step() between iterations, with a schedule.
+
+    Options beside schedule and on_trace_ready have no effect.
+    """
 
     def __init__(self, *, activities=None, schedule=None, on_trace_ready=None, **options):
-        self._schedule, self._ready, self.step_num, self._events = schedule, on_trace_ready, 0, []
+        self._schedule, self._ready, self.step_num = schedule, on_trace_ready, 0
+        self._events, self._metadata = [], {}
 
     def __enter__(self):
         self.start()
@@ -118,10 +126,11 @@ class profile:
         events = [dict(name=name, ph="X", pid=0, tid=thread, ts=start / 1000, dur=(end - start) / 1000)
                   for name, thread, start, end in self._events]
         with open(path, "w") as file:
-            json.dump({"traceEvents": events}, file)
+            json.dump({**self._metadata, "traceEvents": events}, file)
 
     def add_metadata(self, key, value):
-        """Accepted."""
+        """An entry of the file that export_chrome_trace() writes."""
+        self._metadata[key] = value
 
 
 def kineto_available():

@@ -21,9 +21,9 @@ def default_tolerances(*inputs):
 def assert_close(actual, expected, *, allow_subclasses=True, rtol=None, atol=None, equal_nan=False,
                  check_device=True, check_dtype=True, check_layout=True, check_stride=False, msg=None):
     """Raises AssertionError unless |actual - expected| <= atol + rtol * |expected| everywhere, and shapes,
-    dtypes and
-    devices are equal. Tensors, arrays, numbers, and lists and dicts of them. msg: the message, or a function
-    of it."""
+    dtypes and devices are equal. Tensors, arrays, numbers, and lists and dicts of them. msg: the message, or
+    a function of it.
+    """
     __tracebackhide__ = True
     if (rtol is None) != (atol is None):
         raise ValueError(f"Both 'rtol' and 'atol' must be either specified or unspecified, but got no "

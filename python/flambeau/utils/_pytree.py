@@ -84,8 +84,8 @@ SUPPORTED_SERIALIZED_TYPES = {}
 def register_pytree_node(cls, flatten_fn, unflatten_fn, *, serialized_type_name=None,
                          to_dumpable_context=None, from_dumpable_context=None, flatten_with_keys_fn=None):
     """Objects of a class are nodes from now on. flatten_fn(node): (children, context); unflatten_fn(children,
-    context):
-    the node. The other arguments are for programs that write trees to files."""
+    context): the node. The other arguments are for programs that write trees to files.
+    """
     if cls in SUPPORTED_NODES:
         raise ValueError(f"{cls} is already registered as pytree node.")
     SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn)
@@ -172,7 +172,7 @@ register_pytree_node(deque, lambda x: (list(x), x.maxlen), lambda c, length: deq
                      flatten_with_keys_fn=lambda x: (_list_flatten_with_keys(x)[0], x.maxlen))
 _named = NodeDef(tuple, lambda x: (list(x), type(x)), lambda c, cls: cls(*c),
                  lambda x: ([(GetAttrKey(n), c) for n, c in zip(x._fields, x)], type(x)))
-SUPPORTED_NODES[_C.Size if hasattr(_C, "Size") else tuple] = SUPPORTED_NODES[tuple]
+SUPPORTED_NODES[_C.Size] = SUPPORTED_NODES[tuple]
 
 
 def is_namedtuple_instance(x):

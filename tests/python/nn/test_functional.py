@@ -97,7 +97,7 @@ def test_margin_losses():
         check(F.multi_margin_loss(x, target, p=p, reduction="none"), rows)
     check_gradient(lambda x: F.multi_margin_loss(x, target), x)
     labels = fl.tensor([[3, 0, -1, 1, 2], [1, -1, 0, 0, 0]])
-    x, n = tensor(2, 5), None
+    x = tensor(2, 5)
     n = x.numpy()
     rows = []
     for i, row in enumerate(labels.tolist()):

@@ -24,13 +24,11 @@ def arrays(module):
 
 
 # --- recurrent ---
-def lstm(x, w, suffix, h, c, size):
+def lstm(x, w, suffix, h, c):
     out = []
     for row in x:
-        gates = w["weight_ih" + suffix] @ row + w["bias_ih" + suffix] + w["weight_hh"
-                                                                          + suffix] @ h + w["bias_hh"
-                                                                                            + suffix]
-        i, f, g, o = np.split(gates, 4)
+        i, f, g, o = np.split(w["weight_ih" + suffix] @ row + w["bias_ih" + suffix]
+                              + w["weight_hh" + suffix] @ h + w["bias_hh" + suffix], 4)
         c = special.expit(f) * c + special.expit(i) * np.tanh(g)
         h = special.expit(o) * np.tanh(c)
         if "weight_hr" + suffix in w:
@@ -47,8 +45,8 @@ def test_lstm():
     for k in range(2):
         rows = x.numpy()[:, k]
         for layer in range(2):
-            there, h0, _ = lstm(rows, w, f"_l{layer}", np.zeros(4), np.zeros(4), 4)
-            back, h1, c1 = lstm(rows[::-1], w, f"_l{layer}_reverse", np.zeros(4), np.zeros(4), 4)
+            there, h0, _ = lstm(rows, w, f"_l{layer}", np.zeros(4), np.zeros(4))
+            back, h1, c1 = lstm(rows[::-1], w, f"_l{layer}_reverse", np.zeros(4), np.zeros(4))
             rows = np.concatenate([there, back[::-1]], 1)
             check(h[2 * layer, k], h0)
             check(h[2 * layer + 1, k], h1)
@@ -61,7 +59,7 @@ def test_lstm_with_projection():
     y, (h, c) = net(fl.randn(5, 3))
     assert y.shape == (5, 2) and h.shape == (1, 2) and c.shape == (1, 4)
     x = fl.randn(5, 3)
-    expected, _, _ = lstm(x.numpy(), arrays(net), "_l0", np.zeros(2), np.zeros(4), 4)
+    expected, _, _ = lstm(x.numpy(), arrays(net), "_l0", np.zeros(2), np.zeros(4))
     check(net(x)[0], expected)
 
 
@@ -209,8 +207,8 @@ def test_batch_norm():
     running = net.running_mean.numpy(), net.running_var.numpy()
     check(net(x), (n - running[0][:, None, None]) / np.sqrt(running[1][:, None, None] + 1e-5))
     average = nn.BatchNorm1d(3, momentum=None)
-    for _ in range(2):
-        average(fl.ones(4, 3) * (1 + _))
+    for value in (1, 2):
+        average(fl.full((4, 3), float(value)))
     check(average.running_mean, [1.5] * 3)
     with pytest.raises(ValueError, match="expected 4D input"):
         net(fl.ones(2, 3))
@@ -221,8 +219,10 @@ def test_batch_norm():
 def test_other_norms():
     x = fl.randn(2, 6, 5)
     n = x.numpy()
+
     def standard(a, axes):
         return (a - a.mean(axes, keepdims=True)) / np.sqrt(a.var(axes, keepdims=True) + 1e-5)
+
     check(nn.LayerNorm((6, 5))(x), standard(n, (1, 2)))
     check(nn.InstanceNorm1d(6)(x), standard(n, 2))
     check(nn.InstanceNorm1d(6)(x[0]), standard(n[0], 1))
@@ -275,17 +275,14 @@ def test_shapes_of_small_layers():
     x = fl.randn(2, 4, 6, 6)
     for layer, shape in [
             (nn.Flatten(), (2, 144)), (nn.Unflatten(1, (2, 2)), (2, 2, 2, 6, 6)),
-        (nn.PixelShuffle(2), (2, 1, 12, 12)),
-            (nn.PixelUnshuffle(2), (2, 16, 3, 3)), (nn.ChannelShuffle(2), x.shape),
-        (nn.Upsample(scale_factor=2), (2, 4, 12, 12)),
+            (nn.PixelShuffle(2), (2, 1, 12, 12)), (nn.PixelUnshuffle(2), (2, 16, 3, 3)),
+            (nn.ChannelShuffle(2), x.shape), (nn.Upsample(scale_factor=2), (2, 4, 12, 12)),
             (nn.ZeroPad2d(1), (2, 4, 8, 8)), (nn.CircularPad2d((1, 0, 2, 0)), (2, 4, 8, 7)),
-        (nn.MaxPool2d(2), (2, 4, 3, 3)),
-            (nn.AvgPool2d(3, 1, 1), x.shape), (nn.AdaptiveAvgPool2d((None, 1)), (2, 4, 6, 1)),
-        (nn.LPPool2d(2, 2), (2, 4, 3, 3)),
+            (nn.MaxPool2d(2), (2, 4, 3, 3)), (nn.AvgPool2d(3, 1, 1), x.shape),
+            (nn.AdaptiveAvgPool2d((None, 1)), (2, 4, 6, 1)), (nn.LPPool2d(2, 2), (2, 4, 3, 3)),
             (nn.Softmax2d(), x.shape), (nn.GLU(1), (2, 2, 6, 6)), (nn.PReLU(4), x.shape),
-        (nn.LocalResponseNorm(2), x.shape),
-            (nn.Unfold(3), (2, 36, 16)), (nn.UpsamplingBilinear2d(size=3), (2, 4, 3, 3)),
-        (nn.Identity(1, a=2), x.shape)]:
+            (nn.LocalResponseNorm(2), x.shape), (nn.Unfold(3), (2, 36, 16)),
+            (nn.UpsamplingBilinear2d(size=3), (2, 4, 3, 3)), (nn.Identity(1, a=2), x.shape)]:
         assert layer(x).shape == shape, layer
 
 

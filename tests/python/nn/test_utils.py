@@ -6,7 +6,9 @@ import pytest
 
 import flambeau as fl
 from flambeau import nn
-from flambeau.nn.utils import parametrizations, parametrize
+from flambeau.nn.attention import SDPBackend, sdpa_kernel
+from flambeau.nn.attention.flex_attention import create_block_mask, flex_attention
+from flambeau.nn.utils import parametrizations, parametrize, prune
 
 
 @pytest.fixture(autouse=True)
@@ -51,21 +53,23 @@ def test_parameters_as_a_vector():
 def test_fusion_of_batch_norm():
     norm = nn.BatchNorm2d(3)
     with fl.no_grad():
-        norm.running_mean.copy_(fl.randn(3)), norm.running_var.copy_(fl.rand(3) + 0.5), norm.weight.copy_(fl.randn(3))
+        norm.running_mean.copy_(fl.randn(3))
+        norm.running_var.copy_(fl.rand(3) + 0.5)
+        norm.weight.copy_(fl.randn(3))
     conv, x = nn.Conv2d(2, 3, 3, bias=False), fl.randn(1, 2, 5, 5)
     both = nn.Sequential(conv, norm).eval()
     check(nn.utils.fuse_conv_bn_eval(conv, norm)(x), both(x).detach().numpy())
     linear, flat = nn.Linear(2, 3).eval(), nn.BatchNorm1d(3).eval()
     flat.load_state_dict(norm.state_dict())
-    check(nn.utils.fuse_linear_bn_eval(linear, flat)(x[0, :, 0].T), flat(linear(x[0, :, 0].T)).detach().numpy())
+    rows = x[0, :, 0].T
+    check(nn.utils.fuse_linear_bn_eval(linear, flat)(rows), flat(linear(rows)).detach().numpy())
 
 
 def test_functional_call():
     net = nn.Sequential(nn.Linear(2, 1), nn.BatchNorm1d(1).eval())
     own = net[0].weight
     other = {"0.weight": fl.ones(1, 2), "0.bias": fl.zeros(1)}
-    y = fl.func.functional_call(net, other, fl.ones(3, 2)) if hasattr(fl, "func") else (
-        nn.utils.stateless.functional_call(net, other, fl.ones(3, 2)))
+    y = nn.utils.stateless.functional_call(net, other, fl.ones(3, 2))
     check(y, np.full((3, 1), 2 / np.sqrt(1 + 1e-5)))
     assert net[0].weight is own
     with pytest.raises(RuntimeError, match=r"Missing key\(s\)"):
@@ -129,7 +133,6 @@ def test_skip_init():
 
 
 def test_prune():
-    from flambeau.nn.utils import prune
     net = nn.Linear(4, 1)
     with fl.no_grad():
         net.weight.copy_(fl.tensor([[1.0, -4.0, 2.0, 3.0]]))
@@ -137,12 +140,11 @@ def test_prune():
     assert net.weight.tolist() == [[0, -4, 0, 3]] and prune.is_pruned(net)
     assert sorted(dict(net.named_buffers())) == ["weight_mask"]
     prune.remove(net, "weight")
-    assert not prune.is_pruned(net) and net.weight.tolist() == [[0, -4, 0, 3]] and isinstance(net.weight, nn.Parameter)
+    assert not prune.is_pruned(net) and isinstance(net.weight, nn.Parameter)
+    assert net.weight.tolist() == [[0, -4, 0, 3]]
 
 
 def test_flex_attention():
-    from flambeau.nn.attention import SDPBackend, sdpa_kernel
-    from flambeau.nn.attention.flex_attention import create_block_mask, flex_attention
     q, k, v = (fl.randn(1, 2, 6, 4) for _ in range(3))
     causal = create_block_mask(lambda b, h, i, j: i >= j, None, None, 6, 6, BLOCK_SIZE=2)
     with sdpa_kernel(SDPBackend.MATH):
@@ -151,6 +153,8 @@ def test_flex_attention():
     assert causal.to_dense()[0, 0].tolist() == [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
     shifted = flex_attention(q, k, v, score_mod=lambda s, b, h, i, j: s + 3)
     check(shifted, nn.functional.scaled_dot_product_attention(q, k, v).numpy())
+    with pytest.raises(ValueError, match="has to be a multiple"):
+        flex_attention(q, fl.randn(1, 3, 6, 4), fl.randn(1, 3, 6, 4), enable_gqa=True)
 
 
 def test_several_devices_are_refused():

@@ -123,7 +123,10 @@ class BlockMask:
 
 def create_block_mask(mask_mod, B, H, Q_LEN, KV_LEN, device=None, BLOCK_SIZE=_DEFAULT_SPARSE_BLOCK_SIZE,
                       _compile=False):
-    """The BlockMask of mask_mod(batch, head, q_idx, kv_idx) -> bool. B or H None: the same for all."""
+    """The BlockMask of mask_mod(batch, head, q_idx, kv_idx) -> bool. B or H None: the same for all.
+
+    _compile has no effect.
+    """
     sizes = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else tuple(BLOCK_SIZE)
     mask = create_mask(mask_mod, B, H, Q_LEN, KV_LEN, device)
     rows, columns = -(-Q_LEN // sizes[0]), -(-KV_LEN // sizes[1])
@@ -151,12 +154,16 @@ def flex_attention(query, key, value, score_mod=None, block_mask=None, scale=Non
     """softmax(score_mod(Q K^T scale)) V on (batch, heads, length, width).
 
     score_mod(score, batch, head, q_idx, kv_idx) gets all scores at once, with indices that broadcast;
-    block_mask takes positions out. Under compile() this becomes a fused program.
+    block_mask takes positions out. Under compile() this becomes a fused program; kernel_options has no
+    effect.
     """
     for name, tensor in (("query", query), ("key", key), ("value", value)):
         if tensor.dim() != 4:
             raise ValueError(f"{name} must be a 4D tensor, got {tensor.dim()}D")
     if enable_gqa:
+        if query.size(1) % key.size(1):
+            raise ValueError(f"'query' has {query.size(1)} heads; with enable_gqa=True that has to be a "
+                             f"multiple of the {key.size(1)} heads of 'key' and 'value'.")
         groups = query.size(1) // key.size(1)
         key, value = key.repeat_interleave(groups, 1), value.repeat_interleave(groups, 1)
     elif query.size(1) != key.size(1):

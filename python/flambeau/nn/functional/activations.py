@@ -2,7 +2,10 @@
 import warnings
 
 import flambeau as fl
-from flambeau import gelu, hardshrink, softplus, softshrink  # noqa: F401
+from flambeau import (  # noqa: F401
+    celu_, elu_, gelu, hardshrink, hardtanh_, leaky_relu_, prelu, relu_, rrelu_, selu_, softplus, softshrink,
+    threshold_,
+)
 from flambeau._composites import _write
 
 __all__ = [
@@ -62,11 +65,6 @@ def leaky_relu(input, negative_slope=0.01, inplace=False):
     return (fl.leaky_relu_ if inplace else fl.leaky_relu)(input, negative_slope)
 
 
-def prelu(input, weight):
-    """leaky_relu whose slope is a parameter, one for all or one for each channel."""
-    return fl.prelu(input, weight)
-
-
 def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
     """leaky_relu whose slopes are drawn from [lower, upper] in training and are its middle otherwise."""
     return (fl.rrelu_ if inplace else fl.rrelu)(input, lower, upper, training)
@@ -87,28 +85,28 @@ def softsign(input):
     return input / (input.abs() + 1)
 
 
-def _softmax_dim(name, input, dim):
+def _softmax_dim(name, input, dim, stacklevel):
     if dim is not None:
         return dim
     dim = 0 if input.dim() in (0, 1, 3) else 1
     warnings.warn(f"{name}(): no 'dim' given, {dim} is taken; this choice is deprecated, so pass 'dim'.",
-                  stacklevel=4)
+                  stacklevel=stacklevel)
     return dim
 
 
 def softmax(input, dim=None, _stacklevel=3, dtype=None):
     """e^input divided by its sum along a dimension."""
-    return fl.softmax(input, _softmax_dim("softmax", input, dim), dtype)
+    return fl.softmax(input, _softmax_dim("softmax", input, dim, _stacklevel), dtype)
 
 
 def softmin(input, dim=None, _stacklevel=3, dtype=None):
     """softmax(-input)."""
-    return fl.softmax(-input, _softmax_dim("softmin", input, dim), dtype)
+    return fl.softmax(-input, _softmax_dim("softmin", input, dim, _stacklevel), dtype)
 
 
 def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
     """log(softmax(input)), without under- and overflow."""
-    return fl.log_softmax(input, _softmax_dim("log_softmax", input, dim), dtype)
+    return fl.log_softmax(input, _softmax_dim("log_softmax", input, dim, _stacklevel), dtype)
 
 
 def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
@@ -152,35 +150,3 @@ def mish(input, inplace=False):
 def hardswish(input, inplace=False):
     """input * hardsigmoid(input)."""
     return fl.hardswish_(input) if inplace else fl.hardswish(input)
-
-
-def threshold_(input, threshold, value):
-    return fl.threshold_(input, threshold, value)
-
-
-def relu_(input):
-    return fl.relu_(input)
-
-
-def hardtanh_(input, min_val=-1.0, max_val=1.0):
-    return fl.hardtanh_(input, min_val, max_val)
-
-
-def elu_(input, alpha=1.0):
-    return fl.elu_(input, alpha)
-
-
-def selu_(input):
-    return fl.selu_(input)
-
-
-def celu_(input, alpha=1.0):
-    return fl.celu_(input, alpha)
-
-
-def leaky_relu_(input, negative_slope=0.01):
-    return fl.leaky_relu_(input, negative_slope)
-
-
-def rrelu_(input, lower=1.0 / 8, upper=1.0 / 3, training=False):
-    return rrelu(input, lower, upper, training, inplace=True)

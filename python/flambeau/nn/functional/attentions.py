@@ -8,7 +8,7 @@ from flambeau import scaled_dot_product_attention  # noqa: F401
 __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
 
 
-def canonical_mask(mask, mask_name, other_type, other_name, target_type, check_other=True):
+def _canonical_mask(mask, mask_name, other_type, other_name, target_type, check_other=True):
     """A mask of booleans (True: do not look there) as numbers to add; floating ones stay."""
     if mask is None:
         return None
@@ -20,9 +20,6 @@ def canonical_mask(mask, mask_name, other_type, other_name, target_type, check_o
     if mask.is_floating_point():
         return mask
     return fl.zeros_like(mask, dtype=target_type).masked_fill_(mask, -math.inf)
-
-
-_canonical_mask = canonical_mask
 
 
 def _in_projection(q, k, v, w_q, w_k, w_v, b_q=None, b_k=None, b_v=None):
@@ -106,9 +103,9 @@ def multi_head_attention_forward(
     if is_causal and key_padding_mask is None and not need_weights:
         attn_mask = None  # the attention operator makes this mask itself
     else:
-        attn_mask = canonical_mask(attn_mask, "attn_mask", None, "", query.dtype, False)
+        attn_mask = _canonical_mask(attn_mask, "attn_mask", None, "", query.dtype, False)
         is_causal = False if key_padding_mask is not None else is_causal
-    key_padding_mask = canonical_mask(key_padding_mask, "key_padding_mask", None, "", query.dtype, False)
+    key_padding_mask = _canonical_mask(key_padding_mask, "key_padding_mask", None, "", query.dtype, False)
 
     if use_separate_proj_weight:
         b_q, b_k, b_v = (None, None, None) if in_proj_bias is None else in_proj_bias.chunk(3)
@@ -154,8 +151,6 @@ def multi_head_attention_forward(
     dropout_p = dropout_p if training else 0.0
 
     if need_weights:
-        if is_causal and attn_mask is None:
-            raise AssertionError("is_causal needs an attn_mask where need_weights is True")
         q = q * math.sqrt(1.0 / q.size(-1))
         keys = k.transpose(-2, -1)
         scores = fl.bmm(q, keys) if attn_mask is None else fl.baddbmm(attn_mask, q, keys)

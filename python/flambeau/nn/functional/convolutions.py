@@ -10,11 +10,6 @@ __all__ = [
 ]
 
 
-def pair(value):
-    """A number as two."""
-    return list(value) if isinstance(value, (list, tuple)) else [value, value]
-
-
 def bilinear(input1, input2, weight, bias=None):
     """out[..., o] = input1[..., i] weight[o, i, j] input2[..., j] + bias[o]."""
     if input1.dim() != input2.dim():
@@ -43,9 +38,9 @@ def conv_tbc(input, weight, bias, pad=0):
 
 def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     """The windows of each image as columns: (N, C, H, W) to (N, C kernel, windows)."""
-    return fl.im2col(input, pair(kernel_size), pair(dilation), pair(padding), pair(stride))
+    return fl.im2col(input, kernel_size, dilation, padding, stride)
 
 
 def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     """Columns added up at the places of an image that unfold takes them from."""
-    return fl.col2im(input, pair(output_size), pair(kernel_size), pair(dilation), pair(padding), pair(stride))
+    return fl.col2im(input, output_size, kernel_size, dilation, padding, stride)

@@ -28,10 +28,11 @@ def _check_positions(input, target):
             raise RuntimeError(f"'target' must be of size {expected}, got {list(target.shape)}")
 
 
-def _weighted(losses, weight, reduction):
-    """Losses times weights; the mean is by the sum of the weights."""
+def _weighted(loss, weight, reduction):
+    """loss(number of a reduction), its elements times weights if there are any; the mean is by their sum."""
     if weight is None:
-        return _Reduction.reduced(losses, reduction)
+        return loss(_Reduction.get_enum(reduction))
+    losses = loss(_Reduction.get_enum("none"))
     if weight.size() != losses.size():
         raise ValueError(f"'weight' must be of the losses' size {losses.size()}, got {weight.size()}")
     weighted = losses * weight
@@ -58,12 +59,9 @@ def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weig
                          ignore_index=None, label_smoothing=0.0, options=None):
     """cross_entropy of a linear map.
 
-    The logits are (..., classes, *rest) for a linear_weight (classes, *rest, in_features).
+    The logits are (..., classes, *rest) for a linear_weight (classes, *rest, in_features). options has no
+    effect here: the compiler decides how the work is divided.
     """
-    classes = linear_weight.shape[:-1]
-    flat_bias = None if linear_bias is None else linear_bias.reshape(-1)
-    logits = fl.linear(input, linear_weight.reshape(-1, linear_weight.size(-1)), flat_bias)
-    logits = logits.reshape(*input.shape[:-1], *classes)
     if input.dim() not in (1, 2):
         raise RuntimeError("linear_cross_entropy(): 'input' must have 1 or 2 dimensions, "
                            f"it has {input.dim()}")
@@ -77,6 +75,10 @@ def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weig
     if ignore_index is not None and target.is_floating_point():
         raise RuntimeError("linear_cross_entropy(): 'ignore_index' does not go with probabilities as target")
     ignore_index = -100 if ignore_index is None else ignore_index
+    classes = linear_weight.shape[:-1]
+    flat_bias = None if linear_bias is None else linear_bias.reshape(-1)
+    logits = fl.linear(input, linear_weight.reshape(-1, linear_weight.size(-1)), flat_bias)
+    logits = logits.reshape(*input.shape[:-1], *classes)
     return cross_entropy(logits, target, weight, reduction=reduction, ignore_index=ignore_index,
                          label_smoothing=label_smoothing)
 
@@ -87,10 +89,9 @@ def poisson_nll_loss(input, target, log_input=True, full=False, size_average=Non
 
     full: adds Stirling's approximation of log(target!).
     """
-    if size_average is not None or reduce is not None:
-        reduction = _Reduction.legacy_get_string(size_average, reduce)
+    number = _Reduction.of(reduction, size_average, reduce)
     input = input if input.is_floating_point() else input.to(fl.get_default_dtype())
-    return fl.poisson_nll_loss(input, target, log_input, full, eps, _Reduction.get_enum(reduction))
+    return fl.poisson_nll_loss(input, target, log_input, full, eps, number)
 
 
 def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
@@ -163,22 +164,16 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
 
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """|input - target|."""
-    if size_average is not None or reduce is not None:
-        reduction = _Reduction.legacy_get_string(size_average, reduce)
+    reduction = _Reduction.named(reduction, size_average, reduce)
     _warn_if_broadcast(input, target)
-    if weight is None:
-        return fl.l1_loss(input, target, _Reduction.get_enum(reduction))
-    return _weighted(fl.l1_loss(input, target, 0), weight, reduction)
+    return _weighted(lambda number: fl.l1_loss(input, target, number), weight, reduction)
 
 
 def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """(input - target)^2."""
-    if size_average is not None or reduce is not None:
-        reduction = _Reduction.legacy_get_string(size_average, reduce)
+    reduction = _Reduction.named(reduction, size_average, reduce)
     _warn_if_broadcast(input, target)
-    if weight is None:
-        return fl.mse_loss(input, target, _Reduction.get_enum(reduction))
-    return _weighted(fl.mse_loss(input, target, 0), weight, reduction)
+    return _weighted(lambda number: fl.mse_loss(input, target, number), weight, reduction)
 
 
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
@@ -191,9 +186,7 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
 def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     """d^2 / 2 where d = |input - target| is at most delta, delta (d - delta / 2) elsewhere."""
     _warn_if_broadcast(input, target)
-    if weight is None:
-        return fl.huber_loss(input, target, _Reduction.get_enum(reduction), delta)
-    return _weighted(fl.huber_loss(input, target, 0, delta), weight, reduction)
+    return _weighted(lambda number: fl.huber_loss(input, target, number, delta), weight, reduction)
 
 
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
@@ -245,8 +238,7 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
 
 def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
     """The mean over the classes of the binary cross entropy of sigmoid(input)."""
-    if size_average is not None or reduce is not None:
-        reduction = _Reduction.legacy_get_string(size_average, reduce)
+    reduction = _Reduction.named(reduction, size_average, reduce)
     loss = -(target * fl.log_sigmoid(input) + (1 - target) * fl.log_sigmoid(-input))
     if weight is not None:
         loss = loss * weight
@@ -269,8 +261,7 @@ def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_fu
     if margin <= 0:
         raise ValueError("triplet_margin_with_distance_loss(): 'margin' must be greater than 0, "
                          f"got {margin}")
-    if reduction not in ("mean", "sum", "none"):
-        raise ValueError(f"{reduction} is not a valid value for reduction")
+    _Reduction.get_enum(reduction)  # raises before the distances are computed
     if not anchor.ndim == positive.ndim == negative.ndim:
         raise RuntimeError("triplet_margin_with_distance_loss(): 'anchor', 'positive' and 'negative' must "
                            "have equally many dimensions, "

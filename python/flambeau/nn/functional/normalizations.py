@@ -1,4 +1,6 @@
 """Normalisation, dropout, distances."""
+import math
+
 import flambeau as fl
 from flambeau import cosine_similarity, pairwise_distance  # noqa: F401
 
@@ -12,10 +14,7 @@ __all__ = [
 # --- normalisation ---
 def _check_more_than_one(size):
     """Statistics of a channel need more than one value."""
-    count = size[0]
-    for n in size[2:]:
-        count *= n
-    if count == 1:
+    if size[0] * math.prod(size[2:]) == 1:
         raise ValueError(f"training needs more than 1 value per channel, got input size {size}")
 
 
@@ -39,13 +38,9 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
 def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True,
                   momentum=0.1, eps=1e-5):
     """batch_norm of each image by itself."""
-    if use_input_stats:
-        spatial = 1
-        for n in input.shape[2:]:
-            spatial *= n
-        if spatial == 1:
-            raise ValueError("instance_norm(): an image needs more than 1 position, "
-                             f"got input size {input.size()}")
+    if use_input_stats and math.prod(input.shape[2:]) == 1:
+        raise ValueError("instance_norm(): an image needs more than 1 position, "
+                         f"got input size {input.size()}")
     return fl.instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps,
                             True)
 
@@ -129,7 +124,7 @@ def dropout1d(input, p=0.5, training=True, inplace=False):
     _check_probability(p)
     if input.dim() not in (2, 3):
         raise RuntimeError(f"dropout1d(): 'input' must be (N, C, L) or (C, L), got {input.dim()} dimensions")
-    return _with_batch(_channel_dropout, input, 3, p, training, inplace)
+    return _batched_channel_dropout(input, 3, p, training, inplace)
 
 
 def dropout2d(input, p=0.5, training=True, inplace=False):
@@ -141,13 +136,14 @@ def dropout2d(input, p=0.5, training=True, inplace=False):
 def dropout3d(input, p=0.5, training=True, inplace=False):
     """dropout of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
     _check_probability(p)
-    return _with_batch(_channel_dropout, input, 5, p, training, inplace)
+    return _batched_channel_dropout(input, 5, p, training, inplace)
 
 
-def _with_batch(f, input, rank, p, training, inplace):
+def _batched_channel_dropout(input, rank, p, training, inplace):
+    """The same, of (C, ...) too; rank is that of a batch."""
     if input.dim() == rank:
-        return f(input, p, training, inplace)
-    result = f(input.unsqueeze(0), p, training, inplace).squeeze(0)
+        return _channel_dropout(input, p, training, inplace)
+    result = _channel_dropout(input.unsqueeze(0), p, training, inplace).squeeze(0)
     return input if inplace else result
 
 
@@ -156,7 +152,7 @@ def _alpha_dropout(input, p, training, inplace, shape):
     if not training or p == 0 or input.numel() == 0:
         return input
     if p == 1:
-        return input.mul_(fl.zeros(shape, dtype=input.dtype)) if inplace else input * 0
+        return input.mul_(0) if inplace else input * 0
     alpha = 1.7580993408473766
     scale = 1.0 / ((alpha * alpha * p + 1) * (1 - p)) ** 0.5
     kept = fl.empty(shape, dtype=input.dtype, device=input.device).bernoulli_(1 - p)

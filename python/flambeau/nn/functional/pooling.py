@@ -2,6 +2,8 @@
 
 return_indices adds the chosen elements' positions in the flattened image.
 """
+import math
+
 import flambeau as fl
 from flambeau import adaptive_avg_pool1d, avg_pool1d  # noqa: F401
 from flambeau._composites import _write
@@ -178,11 +180,8 @@ def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
 # --- powers ---
 def _lp_pool(dimensions, average, input, norm_type, kernel_size, stride, ceil_mode):
     kernel = _list(kernel_size, dimensions)
-    count = 1
-    for k in kernel:
-        count *= k
     mean = average(input.pow(norm_type), kernel, _or_none(stride), 0, ceil_mode)
-    return (fl.sign(mean) * fl.relu(fl.abs(mean))).mul(count).pow(1.0 / norm_type)
+    return (fl.sign(mean) * fl.relu(fl.abs(mean))).mul(math.prod(kernel)).pow(1.0 / norm_type)
 
 
 def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode=False):

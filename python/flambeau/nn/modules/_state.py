@@ -67,7 +67,7 @@ class _State:
         """The entries of this module alone."""
         for name, tensor in self._own_state().items():
             if tensor is not None:
-                destination[prefix + name] = tensor if keep_vars else tensor.detach()
+                destination[prefix + name] = tensor if keep_vars or is_lazy(tensor) else tensor.detach()
         if self._has_own("get_extra_state"):
             destination[prefix + _EXTRA_STATE_KEY_SUFFIX] = self.get_extra_state()
 
@@ -119,7 +119,8 @@ class _State:
             state_dict._metadata = metadata
 
         def load(module, local, prefix=""):
-            local_metadata = {} if metadata is None else metadata.get(prefix[:-1], {})
+            # a copy: the caller's state_dict may be loaded again without assign
+            local_metadata = {} if metadata is None else dict(metadata.get(prefix[:-1], {}))
             if assign:
                 local_metadata["assign_to_params_buffers"] = True
             module._load_from_state_dict(local, prefix, local_metadata, True, missing, unexpected, errors)
@@ -208,8 +209,8 @@ class _LoadHook:
     """A hook before loading; it gets the module first if it was registered through the public method."""
 
     def __init__(self, hook, module):
-        self.hook, self.module, self.with_module = hook, module, module is not None
+        self.hook, self.module = hook, module
 
     def __call__(self, *args):
-        return self.hook(self.module, *args) if self.with_module else self.hook(*args)
+        return self.hook(*args) if self.module is None else self.hook(self.module, *args)
 

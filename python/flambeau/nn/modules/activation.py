@@ -319,7 +319,7 @@ class Softmax(Module):
         self.__dict__.setdefault("dim", None)
 
     def forward(self, input):
-        return F.softmax(input, self.dim)
+        return F.softmax(input, self.dim, _stacklevel=6)
 
     def extra_repr(self):
         return f"dim={self.dim}"
@@ -329,14 +329,14 @@ class Softmin(Softmax):
     """Softmax(-input)."""
 
     def forward(self, input):
-        return F.softmin(input, self.dim)
+        return F.softmin(input, self.dim, _stacklevel=6)
 
 
 class LogSoftmax(Softmax):
     """log(Softmax(input))."""
 
     def forward(self, input):
-        return F.log_softmax(input, self.dim)
+        return F.log_softmax(input, self.dim, _stacklevel=6)
 
 
 class Softmax2d(Module):

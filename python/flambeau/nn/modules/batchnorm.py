@@ -175,7 +175,9 @@ class LazyBatchNorm3d(_LazyNormBase, _BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalisation over the batches of all processes of a group; alone, plain batch normalisation."""
+    """Batch normalisation over the batches of all processes. This build has no process groups: it is plain
+    batch normalisation, and forward refuses a process_group.
+    """
 
     def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True,
                  process_group=None, device=None, dtype=None, *, bias=True):
@@ -194,7 +196,8 @@ class SyncBatchNorm(_BatchNorm):
         self._check_input_dim(input)
         self._check_non_zero_input_channels(input)
         if self.process_group is not None:
-            raise NotImplementedError("SyncBatchNorm: statistics over several processes are not supported")
+            raise NotImplementedError("SyncBatchNorm: statistics over several processes are not supported; "
+                                      "leave 'process_group' None to normalise by this process's batch")
         return super().forward(input)
 
     @classmethod

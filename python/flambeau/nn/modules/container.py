@@ -91,9 +91,6 @@ class Sequential(_ModuleSequence):
             return type(self)(OrderedDict(list(self._modules.items())[index]))
         return self._modules[self._key(index)]
 
-    def __delitem__(self, index):
-        super().__delitem__(index)
-
     def __add__(self, other):
         if not isinstance(other, Sequential):
             raise ValueError(f"A Sequential can be added to a Sequential only, not to {type(other)}.")

@@ -1,6 +1,4 @@
 """Convolutions."""
-import math
-
 import flambeau as fl
 from flambeau.nn import functional as F, init
 from flambeau.nn.modules.lazy import LazyModuleMixin
@@ -35,13 +33,16 @@ class _ConvNd(Module):
         self.groups = groups
         self.padding_mode = padding_mode
         self._reversed_padding_repeated_twice = self._padding_of_pad()
-        shape = (in_channels, out_channels // groups) if transposed else (out_channels, in_channels // groups)
-        self.weight = Parameter(fl.empty((*shape, *kernel_size), device=device, dtype=dtype))
-        if bias:
-            self.bias = Parameter(fl.empty(out_channels, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
+        how = {"device": device, "dtype": dtype}
+        self.weight = Parameter(fl.empty(self._weight_shape(), **how))
+        self.register_parameter("bias", Parameter(fl.empty(out_channels, **how)) if bias else None)
         self.reset_parameters()
+
+    def _weight_shape(self):
+        first, second = self.out_channels, self.in_channels
+        if self.transposed:
+            first, second = second, first
+        return (first, second // self.groups, *self.kernel_size)
 
     def _padding_of_pad(self):
         """The padding as F.pad takes it: last dimension first, before and after."""
@@ -55,12 +56,7 @@ class _ConvNd(Module):
 
     def reset_parameters(self):
         """Weights and bias uniform on +-1 / sqrt(inputs of an output)."""
-        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
-        if self.bias is not None:
-            fan_in, _ = init._calculate_fan_in_and_fan_out(self.weight)
-            if fan_in != 0:
-                bound = 1 / math.sqrt(fan_in)
-                init.uniform_(self.bias, -bound, bound)
+        init._reset_linear(self.weight, self.bias)
 
     def extra_repr(self):
         text = (f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, "
@@ -103,7 +99,7 @@ def _check_arguments(in_channels, out_channels, kernel_size, stride, padding, gr
 
 
 class _Conv(_ConvNd):
-    """A convolution: _spatial dimensions, computed by _function."""
+    """A convolution, computed by _function; _tuple gives each argument a number for every dimension."""
 
     _tuple, _function = None, None
 
@@ -206,16 +202,12 @@ class _LazyConvXdMixin(LazyModuleMixin):
     """Takes in_channels from the first input."""
 
     def __init__(self, out_channels, *args, **kwargs):
-        bias = kwargs.pop("bias", args[self._bias_at] if len(args) > self._bias_at else True)
-        if len(args) > self._bias_at:
-            args = [*args[:self._bias_at], False, *args[self._bias_at + 1:]]
-        more = {} if len(args) > self._bias_at else {"bias": False}
-        device, dtype = kwargs.get("device"), kwargs.get("dtype")
-        super().__init__(0, 0, *args, **kwargs, **more)
+        super().__init__(0, 0, *args, **kwargs)
+        how = {"device": self.weight.device, "dtype": self.weight.dtype}
         self.out_channels = out_channels
-        self.weight = UninitializedParameter(device=device, dtype=dtype)
-        if bias:
-            self.bias = UninitializedParameter(device=device, dtype=dtype)
+        self.weight = UninitializedParameter(**how)
+        if self.bias is not None:
+            self.bias = UninitializedParameter(**how)
 
     def reset_parameters(self):
         if not self.has_uninitialized_params() and self.in_channels != 0:
@@ -231,11 +223,7 @@ class _LazyConvXdMixin(LazyModuleMixin):
         self.in_channels = input.shape[-spatial - 1]
         if self.in_channels % self.groups != 0:
             raise ValueError("in_channels must be divisible by groups")
-        if self.transposed:
-            shape = (self.in_channels, self.out_channels // self.groups)
-        else:
-            shape = (self.out_channels, self.in_channels // self.groups)
-        self.weight.materialize((*shape, *self.kernel_size))
+        self.weight.materialize(self._weight_shape())
         if self.bias is not None:
             self.bias.materialize((self.out_channels,))
         self.reset_parameters()
@@ -244,34 +232,34 @@ class _LazyConvXdMixin(LazyModuleMixin):
 class LazyConv1d(_LazyConvXdMixin, Conv1d):
     """A Conv1d that takes in_channels from its first input."""
 
-    cls_to_become, _bias_at = Conv1d, 5
+    cls_to_become = Conv1d
 
 
 class LazyConv2d(_LazyConvXdMixin, Conv2d):
     """A Conv2d that takes in_channels from its first input."""
 
-    cls_to_become, _bias_at = Conv2d, 5
+    cls_to_become = Conv2d
 
 
 class LazyConv3d(_LazyConvXdMixin, Conv3d):
     """A Conv3d that takes in_channels from its first input."""
 
-    cls_to_become, _bias_at = Conv3d, 5
+    cls_to_become = Conv3d
 
 
 class LazyConvTranspose1d(_LazyConvXdMixin, ConvTranspose1d):
     """A ConvTranspose1d that takes in_channels from its first input."""
 
-    cls_to_become, _bias_at = ConvTranspose1d, 5
+    cls_to_become = ConvTranspose1d
 
 
 class LazyConvTranspose2d(_LazyConvXdMixin, ConvTranspose2d):
     """A ConvTranspose2d that takes in_channels from its first input."""
 
-    cls_to_become, _bias_at = ConvTranspose2d, 5
+    cls_to_become = ConvTranspose2d
 
 
 class LazyConvTranspose3d(_LazyConvXdMixin, ConvTranspose3d):
     """A ConvTranspose3d that takes in_channels from its first input."""
 
-    cls_to_become, _bias_at = ConvTranspose3d, 5
+    cls_to_become = ConvTranspose3d

@@ -21,12 +21,6 @@ class LazyModuleMixin:
         self._initialize_hook = self.register_forward_pre_hook(self._infer_parameters, with_kwargs=True)
         warnings.warn("Lazy modules are new here: how they are used may still change.")
 
-    def _save_to_state_dict(self, destination, prefix, keep_vars):
-        """Parameters without a shape are saved as they are."""
-        for name, tensor in self._own_state().items():
-            if tensor is not None:
-                destination[prefix + name] = tensor if is_lazy(tensor) or keep_vars else tensor.detach()
-
     def _lazy_load_hook(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
                         error_msgs):
         """Parameters without a shape take it from what is loaded."""
@@ -52,9 +46,3 @@ class LazyModuleMixin:
         del self._initialize_hook, self._load_hook
         if self.cls_to_become is not None:
             self.__class__ = self.cls_to_become
-
-    def _replicate_for_data_parallel(self):
-        raise RuntimeError("DataParallel cannot copy parameters that have no shape yet: call the module once "
-                           "before")
-
-

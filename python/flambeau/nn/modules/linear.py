@@ -29,20 +29,14 @@ class Linear(Module):
         super().__init__()
         self.in_features = in_features
         self.out_features = out_features
-        self.weight = Parameter(fl.empty((out_features, in_features), device=device, dtype=dtype))
-        if bias:
-            self.bias = Parameter(fl.empty(out_features, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
+        how = {"device": device, "dtype": dtype}
+        self.weight = Parameter(fl.empty((out_features, in_features), **how))
+        self.register_parameter("bias", Parameter(fl.empty(out_features, **how)) if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self):
         """Weights and bias uniform on +-1 / sqrt(in_features)."""
-        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
-        if self.bias is not None:
-            fan_in, _ = init._calculate_fan_in_and_fan_out(self.weight)
-            bound = 1 / math.sqrt(fan_in) if fan_in > 0 else 0
-            init.uniform_(self.bias, -bound, bound)
+        init._reset_linear(self.weight, self.bias)
 
     def forward(self, input):
         return F.linear(input, self.weight, self.bias)
@@ -68,12 +62,9 @@ class Bilinear(Module):
         self.in1_features = in1_features
         self.in2_features = in2_features
         self.out_features = out_features
-        self.weight = Parameter(fl.empty((out_features, in1_features, in2_features), device=device,
-                                         dtype=dtype))
-        if bias:
-            self.bias = Parameter(fl.empty(out_features, device=device, dtype=dtype))
-        else:
-            self.register_parameter("bias", None)
+        how = {"device": device, "dtype": dtype}
+        self.weight = Parameter(fl.empty((out_features, in1_features, in2_features), **how))
+        self.register_parameter("bias", Parameter(fl.empty(out_features, **how)) if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self):

@@ -18,10 +18,7 @@ __all__ = [
 class _Loss(Module):
     def __init__(self, size_average=None, reduce=None, reduction="mean"):
         super().__init__()
-        if size_average is not None or reduce is not None:
-            self.reduction = _Reduction.legacy_get_string(size_average, reduce)
-        else:
-            self.reduction = reduction
+        self.reduction = _Reduction.named(reduction, size_average, reduce)
 
 
 class _WeightedLoss(_Loss):
@@ -121,7 +118,7 @@ class CrossEntropyLoss(_WeightedLoss):
 
 
 class LinearCrossEntropyOptions:
-    """How linear_cross_entropy may divide its work. For programs that set it: here the compiler decides."""
+    """How linear_cross_entropy may divide its work. It has no effect here, where the compiler decides."""
 
     def __init__(self, **options):
         self.__dict__.update(options)

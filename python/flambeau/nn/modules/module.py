@@ -328,9 +328,6 @@ class Module(_Hooks, _State):
     def cuda(self, device=None):
         return self._apply(lambda t: t.cuda(device))
 
-    def xpu(self, device=None):
-        return self._apply(lambda t: t.xpu(device))
-
     def type(self, dst_type):
         return self._apply(lambda t: t.type(dst_type))
 
@@ -406,14 +403,6 @@ class Module(_Hooks, _State):
         if len(lines) == 1 and not children:
             return f"{self._get_name()}({lines[0]})"
         return f"{self._get_name()}(\n  " + "\n  ".join(body) + "\n)"
-
-    def _replicate_for_data_parallel(self):
-        replica = self.__new__(type(self))
-        replica.__dict__ = dict(self.__dict__)
-        replica._parameters, replica._buffers = {}, dict(self._buffers)
-        replica._modules = dict(self._modules)
-        replica._is_replica = True
-        return replica
 
 
 def _after_hooks(hooks, module, name, value):

@@ -32,16 +32,24 @@ class CrossMapLRN2d(LocalResponseNorm):
         super().__init__(size, alpha, beta, k)
 
 
-class _AffineLastDims(Module):
+class _Affine(Module):
+    """A normalisation whose result is multiplied by a weight, at first 1, and added to a bias, at first 0."""
+
+    def _make_parameter(self, name, wanted, shape, device, dtype):
+        empty = Parameter(fl.empty(shape, device=device, dtype=dtype)) if wanted else None
+        self.register_parameter(name, empty)
+
+    def reset_parameters(self):
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if getattr(self, "bias", None) is not None:
+            init.zeros_(self.bias)
+
+
+class _AffineLastDims(_Affine):
     """Normalisation over the last dimensions, with weights of their shape."""
 
     __constants__ = ["normalized_shape", "eps", "elementwise_affine"]
-
-    def _make_parameter(self, name, wanted, device, dtype):
-        if wanted:
-            setattr(self, name, Parameter(fl.empty(self.normalized_shape, device=device, dtype=dtype)))
-        else:
-            self.register_parameter(name, None)
 
     @staticmethod
     def _shape(normalized_shape):
@@ -60,15 +68,9 @@ class LayerNorm(_AffineLastDims):
         super().__init__()
         self.normalized_shape = self._shape(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
-        self._make_parameter("weight", elementwise_affine, device, dtype)
-        self._make_parameter("bias", elementwise_affine and bias, device, dtype)
+        self._make_parameter("weight", elementwise_affine, self.normalized_shape, device, dtype)
+        self._make_parameter("bias", elementwise_affine and bias, self.normalized_shape, device, dtype)
         self.reset_parameters()
-
-    def reset_parameters(self):
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
 
     def forward(self, input):
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
@@ -84,18 +86,14 @@ class RMSNorm(_AffineLastDims):
         super().__init__()
         self.normalized_shape = self._shape(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
-        self._make_parameter("weight", elementwise_affine, device, dtype)
+        self._make_parameter("weight", elementwise_affine, self.normalized_shape, device, dtype)
         self.reset_parameters()
-
-    def reset_parameters(self):
-        if self.weight is not None:
-            init.ones_(self.weight)
 
     def forward(self, input):
         return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
 
 
-class GroupNorm(Module):
+class GroupNorm(_Affine):
     """(input - mean) / sqrt(var + eps) over each group of channels, then weight and bias of each channel."""
 
     __constants__ = ["num_groups", "num_channels", "eps", "affine"]
@@ -108,18 +106,9 @@ class GroupNorm(Module):
         if num_channels % num_groups != 0:
             raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
-        for name, wanted in (("weight", affine), ("bias", affine and bias)):
-            if wanted:
-                setattr(self, name, Parameter(fl.empty(num_channels, device=device, dtype=dtype)))
-            else:
-                self.register_parameter(name, None)
+        self._make_parameter("weight", affine, num_channels, device, dtype)
+        self._make_parameter("bias", affine and bias, num_channels, device, dtype)
         self.reset_parameters()
-
-    def reset_parameters(self):
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
 
     def forward(self, input):
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)

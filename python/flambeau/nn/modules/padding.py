@@ -41,24 +41,6 @@ class _ConstantPadNd(_Pad):
         return f"padding={self.padding}, value={self.value}"
 
 
-class ConstantPad1d(_ConstantPadNd):
-    """value around the last dimension."""
-
-    _spatial = 1
-
-
-class ConstantPad2d(_ConstantPadNd):
-    """value around the last two dimensions."""
-
-    _spatial = 2
-
-
-class ConstantPad3d(_ConstantPadNd):
-    """value around the last three dimensions."""
-
-    _spatial = 3
-
-
 class _ZeroPad(_ConstantPadNd):
     def __init__(self, padding):
         super().__init__(padding, 0.0)
@@ -67,63 +49,15 @@ class _ZeroPad(_ConstantPadNd):
         return f"{self.padding}"
 
 
-class ZeroPad1d(_ZeroPad):
-    """Zeros around the last dimension."""
-
-    _spatial = 1
-
-
-class ZeroPad2d(_ZeroPad):
-    """Zeros around the last two dimensions."""
-
-    _spatial = 2
-
-
-class ZeroPad3d(_ZeroPad):
-    """Zeros around the last three dimensions."""
-
-    _spatial = 3
-
-
 class _ReflectionPadNd(_Pad):
-    """The elements mirrored at the edge, which are not repeated."""
-
     _mode = "reflect"
 
 
-class ReflectionPad1d(_ReflectionPadNd):
-    _spatial = 1
-
-
-class ReflectionPad2d(_ReflectionPadNd):
-    _spatial = 2
-
-
-class ReflectionPad3d(_ReflectionPadNd):
-    _spatial = 3
-
-
 class _ReplicationPadNd(_Pad):
-    """The elements at the edge."""
-
     _mode = "replicate"
 
 
-class ReplicationPad1d(_ReplicationPadNd):
-    _spatial = 1
-
-
-class ReplicationPad2d(_ReplicationPadNd):
-    _spatial = 2
-
-
-class ReplicationPad3d(_ReplicationPadNd):
-    _spatial = 3
-
-
 class _CircularPadNd(_Pad):
-    """The elements of the other end."""
-
     _mode = "circular"
 
     def forward(self, input):
@@ -133,13 +67,18 @@ class _CircularPadNd(_Pad):
         return super().forward(input)
 
 
-class CircularPad1d(_CircularPadNd):
-    _spatial = 1
+def _for_1_to_3_dimensions(base, name, what):
+    """The classes name1d, name2d and name3d: the same padding around one, two and three dimensions."""
+    for spatial, where in ((1, "dimension"), (2, "two dimensions"), (3, "three dimensions")):
+        yield type(f"{name}{spatial}d", (base,), {"__module__": __name__, "_spatial": spatial,
+                                                  "__doc__": f"{what} around the last {where}."})
 
 
-class CircularPad2d(_CircularPadNd):
-    _spatial = 2
-
-
-class CircularPad3d(_CircularPadNd):
-    _spatial = 3
+ConstantPad1d, ConstantPad2d, ConstantPad3d = _for_1_to_3_dimensions(_ConstantPadNd, "ConstantPad", "value")
+ZeroPad1d, ZeroPad2d, ZeroPad3d = _for_1_to_3_dimensions(_ZeroPad, "ZeroPad", "Zeros")
+ReflectionPad1d, ReflectionPad2d, ReflectionPad3d = _for_1_to_3_dimensions(
+    _ReflectionPadNd, "ReflectionPad", "The elements mirrored at the edge, which are not repeated,")
+ReplicationPad1d, ReplicationPad2d, ReplicationPad3d = _for_1_to_3_dimensions(
+    _ReplicationPadNd, "ReplicationPad", "The elements at the edge")
+CircularPad1d, CircularPad2d, CircularPad3d = _for_1_to_3_dimensions(
+    _CircularPadNd, "CircularPad", "The elements of the other end")

@@ -124,7 +124,7 @@ class _FractionalMaxPoolNd(Module):
     """The maximum of windows at random places; output_size or output_ratio says how many."""
 
     __constants__ = ["kernel_size", "return_indices", "output_size", "output_ratio"]
-    _function, _tuple, _spatial = None, None, None
+    _function, _tuple = None, None
 
     def __init__(self, kernel_size, output_size=None, output_ratio=None, return_indices=False,
                  _random_samples=None):

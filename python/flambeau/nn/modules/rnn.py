@@ -40,12 +40,17 @@ _STEPS = {"RNN_TANH": _tanh_step, "RNN_RELU": _relu_step, "LSTM": _lstm_step, "G
 _GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "LSTM": 4, "GRU": 3}
 
 
-def _run(step, x, state, w, b, w_projection, backwards):
-    """All steps of one direction of a layer over x (length, batch, gates). The outputs and the last state."""
+def _next_state(step, w, b, w_projection):
+    """The step as a function of the projected input and the state, h being projected if there is a matrix."""
     def next_state(x, state):
         state = step(x, state, w, b)
         return state if w_projection is None else (F.linear(state[0], w_projection), *state[1:])
 
+    return next_state
+
+
+def _run(next_state, x, state, backwards):
+    """All steps of one direction of a layer over x (length, batch, gates). The outputs and the last state."""
     outputs = []
     steps = x.unbind(0)
     for at in reversed(steps) if backwards else steps:
@@ -54,7 +59,7 @@ def _run(step, x, state, w, b, w_projection, backwards):
     return fl.stack(outputs[::-1] if backwards else outputs), state
 
 
-def _run_packed(step, x, sizes, state, w, b, w_projection, backwards):
+def _run_packed(next_state, x, sizes, state, backwards):
     """The same over a packed sequence: at each step only the first `size` sequences are alive."""
     steps = list(x.split(sizes))
     outputs, ended = [], []
@@ -65,8 +70,7 @@ def _run_packed(step, x, sizes, state, w, b, w_projection, backwards):
             if size < alive:
                 ended.append(tuple(s[size:] for s in state))
                 state = tuple(s[:size] for s in state)
-            state = step(at, state, w, b)
-            state = state if w_projection is None else (F.linear(state[0], w_projection), *state[1:])
+            state = next_state(at, state)
             outputs.append(state[0])
         parts = [state, *reversed(ended)]
         return fl.cat(outputs), tuple(fl.cat(s) if len(s) > 1 else s[0] for s in zip(*parts))
@@ -75,13 +79,20 @@ def _run_packed(step, x, sizes, state, w, b, w_projection, backwards):
         alive = state[0].size(0)
         if size > alive:
             state = tuple(fl.cat([s, f[alive:size]]) for s, f in zip(state, first))
-        state = step(at, state, w, b)
-        state = state if w_projection is None else (F.linear(state[0], w_projection), *state[1:])
+        state = next_state(at, state)
         outputs.append(state[0])
     return fl.cat(outputs[::-1]), state
 
 
-class RNNBase(Module):
+class _Recurrent(Module):
+    def reset_parameters(self):
+        """All weights uniform on +-1 / sqrt(hidden_size)."""
+        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
+        for weight in self.parameters():
+            init.uniform_(weight, -bound, bound)
+
+
+class RNNBase(_Recurrent):
     """What RNN, LSTM and GRU share: weights weight_ih_l0, weight_hh_l0, ...; _reverse: other direction."""
 
     __constants__ = ["mode", "input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout",
@@ -119,12 +130,6 @@ class RNNBase(Module):
         for layer in range(self.num_layers):
             for end in ("", "_reverse") if self.bidirectional else ("",):
                 yield layer, f"_l{layer}{end}"
-
-    def reset_parameters(self):
-        """All weights uniform on +-1 / sqrt(hidden_size)."""
-        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
-        for weight in self.parameters():
-            init.uniform_(weight, -bound, bound)
 
     @property
     def _flat_weights(self):
@@ -243,10 +248,11 @@ class RNNBase(Module):
             projected = F.linear(x, w_ih, b_ih)
             state = tuple(s[number] for s in states)
             backwards = suffix.endswith("_reverse")
+            next_state = _next_state(step, w_hh, b_hh, w_hr)
             if batch_sizes is None:
-                output, state = _run(step, projected, state, w_hh, b_hh, w_hr, backwards)
+                output, state = _run(next_state, projected, state, backwards)
             else:
-                output, state = _run_packed(step, projected, batch_sizes, state, w_hh, b_hh, w_hr, backwards)
+                output, state = _run_packed(next_state, projected, batch_sizes, state, backwards)
             last.append(state)
             directions.append(output)
             if len(directions) == (2 if self.bidirectional else 1):
@@ -330,7 +336,7 @@ class GRU(RNNBase):
                          bidirectional, 0, device, dtype)
 
 
-class RNNCellBase(Module):
+class RNNCellBase(_Recurrent):
     """One step of a recurrent layer."""
 
     __constants__ = ["input_size", "hidden_size", "bias"]
@@ -338,20 +344,12 @@ class RNNCellBase(Module):
     def __init__(self, input_size, hidden_size, bias, num_chunks, device=None, dtype=None):
         super().__init__()
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
-        rows = num_chunks * hidden_size
-        self.weight_ih = Parameter(fl.empty((rows, input_size), device=device, dtype=dtype))
-        self.weight_hh = Parameter(fl.empty((rows, hidden_size), device=device, dtype=dtype))
+        rows, how = num_chunks * hidden_size, {"device": device, "dtype": dtype}
+        self.weight_ih = Parameter(fl.empty((rows, input_size), **how))
+        self.weight_hh = Parameter(fl.empty((rows, hidden_size), **how))
         for name in ("bias_ih", "bias_hh"):
-            if bias:
-                setattr(self, name, Parameter(fl.empty(rows, device=device, dtype=dtype)))
-            else:
-                self.register_parameter(name, None)
+            self.register_parameter(name, Parameter(fl.empty(rows, **how)) if bias else None)
         self.reset_parameters()
-
-    def reset_parameters(self):
-        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
-        for weight in self.parameters():
-            init.uniform_(weight, -bound, bound)
 
     def extra_repr(self):
         text = f"{self.input_size}, {self.hidden_size}"
@@ -402,7 +400,7 @@ class RNNCell(RNNCellBase):
 
     def forward(self, input, hx=None):
         if self.nonlinearity not in ("tanh", "relu"):
-            raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
+            raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity!r}; expected 'tanh' or 'relu'")
         return self._step("RNN_" + self.nonlinearity.upper(), input, (hx,))[0]
 
 

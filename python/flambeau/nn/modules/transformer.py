@@ -20,10 +20,10 @@ def _generate_square_subsequent_mask(sz, device=None, dtype=None):
     return fl.triu(fl.full((sz, sz), float("-inf"), dtype=dtype, device=device), diagonal=1)
 
 
-def _get_seq_len(src, batch_first):
-    if src.dim() == 2:
-        return src.size(0)
-    return src.size(1 if batch_first else 0)
+def _get_seq_len(src, layers):
+    """The length of src, as the layers' self-attention reads it."""
+    batch_first = len(layers) > 0 and getattr(getattr(layers[0], "self_attn", None), "batch_first", False)
+    return src.size(1 if batch_first and src.dim() == 3 else 0)
 
 
 def _detect_is_causal_mask(mask, is_causal=None, size=None):
@@ -98,7 +98,10 @@ class Transformer(Module):
 
 
 class TransformerEncoder(Module):
-    """Encoder layers one after the other, copies of one, and a norm at the end."""
+    """Encoder layers one after the other, copies of one, and a norm at the end.
+
+    enable_nested_tensor and mask_check have no effect: there are no nested tensors here.
+    """
 
     __constants__ = ["norm"]
 
@@ -112,8 +115,7 @@ class TransformerEncoder(Module):
         src_key_padding_mask = F._canonical_mask(src_key_padding_mask, "src_key_padding_mask",
                                                  None if mask is None else mask.dtype, "mask", src.dtype)
         mask = F._canonical_mask(mask, "mask", None, "", src.dtype, False)
-        causal = _detect_is_causal_mask(mask, is_causal, _get_seq_len(src, getattr(
-            getattr(self.layers[0], "self_attn", None), "batch_first", False)) if len(self.layers) else None)
+        causal = _detect_is_causal_mask(mask, is_causal, _get_seq_len(src, self.layers))
         output = src
         for layer in self.layers:
             output = layer(output, src_mask=mask, is_causal=causal, src_key_padding_mask=src_key_padding_mask)
@@ -132,8 +134,7 @@ class TransformerDecoder(Module):
 
     def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None,
                 memory_key_padding_mask=None, tgt_is_causal=None, memory_is_causal=False):
-        batch_first = getattr(getattr(self.layers[0], "self_attn", None), "batch_first", False)
-        causal = _detect_is_causal_mask(tgt_mask, tgt_is_causal, _get_seq_len(tgt, batch_first))
+        causal = _detect_is_causal_mask(tgt_mask, tgt_is_causal, _get_seq_len(tgt, self.layers))
         output = tgt
         for layer in self.layers:
             output = layer(output, memory, tgt_mask=tgt_mask, memory_mask=memory_mask,
@@ -144,7 +145,7 @@ class TransformerDecoder(Module):
 
 
 class _Layer(Module):
-    """The two linear maps of a layer, and how its activation is stored."""
+    """Self-attention and the two linear maps of a layer, and how its activation is stored."""
 
     def _make_feed_forward(self, d_model, dim_feedforward, dropout, activation, bias, how):
         self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **how)
@@ -154,6 +155,11 @@ class _Layer(Module):
 
     def _feed_forward(self, x):
         return self.linear2(self.dropout(self.activation(self.linear1(x))))
+
+    def _sa_block(self, x, attn_mask, key_padding_mask, is_causal=False):
+        x = self.self_attn(x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask,
+                           need_weights=False, is_causal=is_causal)[0]
+        return self.dropout1(x)
 
     def __setstate__(self, state):
         super().__setstate__(state)
@@ -194,11 +200,6 @@ class TransformerEncoderLayer(_Layer):
         x = self.norm1(x + self._sa_block(x, src_mask, src_key_padding_mask, is_causal))
         return self.norm2(x + self._ff_block(x))
 
-    def _sa_block(self, x, attn_mask, key_padding_mask, is_causal=False):
-        x = self.self_attn(x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask,
-                           need_weights=False, is_causal=is_causal)[0]
-        return self.dropout1(x)
-
     def _ff_block(self, x):
         return self.dropout2(self._feed_forward(x))
 
@@ -234,11 +235,6 @@ class TransformerDecoderLayer(_Layer):
         x = self.norm1(x + self._sa_block(x, tgt_mask, tgt_key_padding_mask, tgt_is_causal))
         x = self.norm2(x + self._mha_block(x, memory, memory_mask, memory_key_padding_mask, memory_is_causal))
         return self.norm3(x + self._ff_block(x))
-
-    def _sa_block(self, x, attn_mask, key_padding_mask, is_causal=False):
-        x = self.self_attn(x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask,
-                           is_causal=is_causal, need_weights=False)[0]
-        return self.dropout1(x)
 
     def _mha_block(self, x, mem, attn_mask, key_padding_mask, is_causal=False):
         x = self.multihead_attn(x, mem, mem, attn_mask=attn_mask, key_padding_mask=key_padding_mask,

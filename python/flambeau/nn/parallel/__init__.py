@@ -5,8 +5,8 @@ __all__ = ["DataParallel", "DistributedDataParallel", "data_parallel"]
 
 
 def _refuse(name):
-    raise NotImplementedError(f"{name}: training on several devices or processes is not supported by this build of "
-                              "Flambeau. Train the module itself, on one device.")
+    raise NotImplementedError(f"{name}: training on several devices or processes is not supported by this "
+                              "build of Flambeau. Train the module itself, on one device.")
 
 
 class DistributedDataParallel(Module):

@@ -1,4 +1,4 @@
-"""Gradients kept within bounds."""
+"""Gradients kept within bounds. foreach, PyTorch's choice of how to loop over them, has no effect."""
 import warnings
 
 import flambeau as fl

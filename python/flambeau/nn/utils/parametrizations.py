@@ -1,7 +1,7 @@
 """Parametrizations that are often used."""
 import flambeau as fl
 from flambeau.nn import functional as F
-from flambeau.nn.modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+from flambeau.nn.modules.conv import _ConvTransposeNd
 from flambeau.nn.modules.module import Module
 from flambeau.nn.utils import parametrize
 from flambeau.nn.utils.weight_norm import norm_except_dim
@@ -44,7 +44,7 @@ class _Orthogonal(Module):
             if rows != columns:
                 q = q[..., :columns]
         if self.base is not None:
-            q = self.base @ q if self.orthogonal_map != "householder" else q
+            q = self.base @ q
         return q.mT if wide else q
 
     def right_inverse(self, Q):
@@ -52,14 +52,14 @@ class _Orthogonal(Module):
             raise ValueError(f"orthogonal: the value must be of shape {self.shape}, got {Q.shape}.")
         wide = Q.size(-2) < Q.size(-1)
         tall = Q.mT if wide else Q
-        if self.orthogonal_map == "householder" or not self._with_base:
-            if self.orthogonal_map != "householder":
-                raise NotImplementedError("orthogonal: to assign a value with the map 'matrix_exp' or "
-                                          "'cayley', parametrize with use_trivialization=True.")
-            reflectors, tau = fl.geqrf(tall)
+        if self.orthogonal_map == "householder":
+            reflectors, _ = fl.geqrf(tall)
             # The diagonal above 0 is R's, whose signs the reflections' product has to be multiplied by.
             reflectors.diagonal(dim1=-2, dim2=-1).sign_()
             return reflectors.mT if wide else reflectors
+        if not self._with_base:
+            raise NotImplementedError("orthogonal: to assign a value with the map 'matrix_exp' or 'cayley', "
+                                      "parametrize with use_trivialization=True.")
         if tall.size(-2) == tall.size(-1):
             basis = tall.clone()
         else:
@@ -69,8 +69,7 @@ class _Orthogonal(Module):
             signs = r.diagonal(dim1=-2, dim2=-1).sign()
             basis = basis * signs.unsqueeze(-2)
         self.base = basis
-        zeros = fl.zeros_like(Q)
-        return zeros
+        return fl.zeros_like(Q)
 
 
 def _householder_product(X):
@@ -173,6 +172,6 @@ def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=No
     if not isinstance(weight, fl.Tensor):
         raise ValueError(f"spectral_norm(): no tensor '{name}' in module '{module}'")
     if dim is None:
-        dim = 1 if isinstance(module, (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)) else 0
+        dim = 1 if isinstance(module, _ConvTransposeNd) else 0
     parametrize.register_parametrization(module, name, _SpectralNorm(weight, n_power_iterations, dim, eps))
     return module

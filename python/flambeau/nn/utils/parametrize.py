@@ -4,7 +4,6 @@ import copy
 
 import flambeau as fl
 from flambeau.nn.modules.container import ModuleDict, ModuleList
-from flambeau.nn.modules.module import Module
 from flambeau.nn.parameter import Parameter
 
 __all__ = ["ParametrizationList", "cached", "is_parametrized", "register_parametrization",
@@ -44,6 +43,17 @@ def _in_place_of(original, new):
     return original
 
 
+def _check_kept(value, dtype, shape, what):
+    """Unless unsafe, a parametrization gives a tensor of the dtype and shape that there were."""
+    if not isinstance(value, fl.Tensor):
+        raise ValueError(f"the parametrization must give a tensor, got {type(value).__name__}.")
+    for fact, before in (("dtype", dtype), ("shape", shape)):
+        now = getattr(value, fact)
+        if now != before:
+            raise ValueError(f"the parametrization may not change the {fact} of {what} (pass unsafe=True to "
+                             f"allow it): it was {before}, got {now}")
+
+
 class ParametrizationList(ModuleList):
     """The functions of one tensor, in order, and what they start from.
 
@@ -77,15 +87,7 @@ class ParametrizationList(ModuleList):
                 part = Parameter(part, original.requires_grad) if isinstance(original, Parameter) else part
                 _register(self, f"original{k}", part)
         if not unsafe:
-            value = self()
-            if not isinstance(value, fl.Tensor):
-                raise ValueError(f"the parametrization must give a tensor, got {type(value).__name__}.")
-            if value.dtype != dtype:
-                raise ValueError("the parametrization may not change the dtype of the tensor (pass "
-                                 f"unsafe=True to allow it): it was {dtype}, got {value.dtype}")
-            if value.shape != shape:
-                raise ValueError("the parametrization may not change the shape of the tensor (pass "
-                                 f"unsafe=True to allow it): it was {shape}, got {value.shape}")
+            _check_kept(self(), dtype, shape, "the tensor")
 
     def _originals(self):
         if self.is_tensor:
@@ -166,14 +168,7 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
     if is_parametrized(module, tensor_name):
         if not unsafe:
             now = getattr(module, tensor_name)
-            value = parametrization(now)
-            if not isinstance(value, fl.Tensor):
-                raise ValueError(f"the parametrization must give a tensor, got {type(value).__name__}.")
-            for what in ("dtype", "shape"):
-                if getattr(value, what) != getattr(now, what):
-                    raise ValueError(f"the parametrization may not change the {what} of '{tensor_name}' "
-                                     f"(pass unsafe=True to allow it): it was {getattr(now, what)}, "
-                                     f"got {getattr(value, what)}")
+            _check_kept(parametrization(now), now.dtype, now.shape, f"'{tensor_name}'")
             if hasattr(parametrization, "right_inverse"):
                 inverse = parametrization.right_inverse(now)
                 if not isinstance(inverse, fl.Tensor):
@@ -240,8 +235,6 @@ def transfer_parametrizations_and_params(from_module, to_module, tensor_name=Non
     """Copies the parametrizations of one module (of one tensor of it) to another, with their originals."""
     if not is_parametrized(from_module):
         return to_module
-    if not isinstance(from_module.parametrizations, ModuleDict):
-        raise AssertionError("parametrizations should be a ModuleDict")
     for name in [tensor_name] if tensor_name is not None else list(from_module.parametrizations):
         stack = from_module.parametrizations[name]
         if not hasattr(to_module, name):

@@ -288,7 +288,8 @@ def custom_from_mask(module, name, mask):
 def global_unstructured(parameters, pruning_method, importance_scores=None, **kwargs):
     """Prunes several (module, name) as if they were one tensor."""
     if not isinstance(parameters, (list, tuple)):
-        raise TypeError("global_unstructured(): parameters is not an Iterable")
+        raise TypeError("global_unstructured(): 'parameters' must be a list of (module, name), got "
+                        f"{type(parameters).__name__}")
     importance_scores = importance_scores or {}
     scores = [importance_scores.get((m, n), getattr(m, n)).detach().reshape(-1) for m, n in parameters]
     masks = [getattr(m, n + "_mask", fl.ones_like(getattr(m, n))).detach().reshape(-1) for m, n in parameters]

@@ -1,12 +1,10 @@
 """Spectral normalisation by a hook: the older form of parametrizations.spectral_norm."""
 import flambeau as fl
 from flambeau.nn import functional as F
-from flambeau.nn.modules.conv import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+from flambeau.nn.modules.conv import _ConvTransposeNd
 from flambeau.nn.parameter import Parameter, is_lazy
 
 __all__ = ["SpectralNorm", "remove_spectral_norm", "spectral_norm"]
-
-_TRANSPOSED = (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)
 
 
 class SpectralNorm:
@@ -73,7 +71,7 @@ class SpectralNorm:
 def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=None):
     """Divides a weight by its largest singular value before each forward."""
     if dim is None:
-        dim = 1 if isinstance(module, _TRANSPOSED) else 0
+        dim = 1 if isinstance(module, _ConvTransposeNd) else 0
     SpectralNorm.apply(module, name, n_power_iterations, dim, eps)
     return module
 

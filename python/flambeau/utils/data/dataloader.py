@@ -1,5 +1,4 @@
 """DataLoader: batches of a data set, in order, made in this process or in workers."""
-import functools
 import itertools
 import multiprocessing
 import multiprocessing.connection
@@ -12,7 +11,7 @@ from ._utils.collate import collate, default_collate, default_convert
 from ._utils.failure import ExceptionWrapper
 from ._utils.fetch import fetcher
 from ._utils.worker import get_worker_info
-from .dataset import Dataset, IterableDataset
+from .dataset import IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, draw_seed
 
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "flambeau/autograd/gradient_ops.h"
 #include "flambeau/base/error.h"
@@ -105,10 +106,14 @@ class Functionaliser {
     for (const Value& a : n.args) {
       args.push_back(functional(a));
       changed = changed || !args.back().same_as(a);
+      graph::for_each_ref(args.back(), [&](GraphRef r) { changed = changed || moved_.contains(r.node); });
     }
     if (changed) {
       g_.set_args(n.id, std::move(args));
-      n.outs = graph::infer_specs(g_, *n.op, n.args);
+      std::vector<TensorSpec> specs = graph::infer_specs(g_, *n.op, n.args);
+      for (size_t i = 0; i < specs.size(); ++i)
+        if (!graph::same_spec(g_, specs[i], n.outs[i])) moved_.insert(n.id);
+      n.outs = std::move(specs);
     }
     for (int i = 0; i < static_cast<int>(n.outs.size()); ++i) {
       if (!view) {
@@ -181,7 +186,7 @@ class Functionaliser {
       record([&] { result = v.step.op->write_back(base, result, args.data()); });
       at = v.parent;
     }
-    if (!has_layout(result.spec(), values_[at].spec)) result = copied_into(at, result);
+    if (at != target && !has_layout(result.spec(), values_[at].spec)) result = copied_into(at, result);
     Root& root = roots_[values_[at].root];
     root.current = tracer_.ref_of(result);
     ++root.version;
@@ -230,6 +235,7 @@ class Functionaliser {
   std::deque<TensorValue> values_;
   std::unordered_map<int64_t, int> index_;
   std::vector<int32_t> dead_;
+  std::unordered_set<int32_t> moved_;  ///< calls whose results have another layout than in the original graph
   const size_t replayed_;
 };
 

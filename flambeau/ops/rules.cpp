@@ -75,11 +75,16 @@ InferResult arithmetic_rule(const InferCtx& c, int p) {
 }
 
 InferResult subtraction_rule(const InferCtx& c, int p) {
-  for (int i = 0; i < 2; ++i) {
-    FL_CHECK(!(c.is_tensor(i) && c.spec(i).dtype == DType::Bool), RuntimeError,
-             "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to "
-             "invert a mask, use the `~` or `logical_not()` operator instead.");
-  }
+  auto is_bool = [&](int i) {
+    return c.is_tensor(i) ? c.spec(i).dtype == DType::Bool
+                          : c.arg(i).is_number() && c.arg(i).scalar().kind() == Scalar::Kind::Bool;
+  };
+  FL_CHECK(!(is_bool(0) && is_bool(1)), NotImplementedError,
+           "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+           "`logical_xor()` operator instead.");
+  FL_CHECK(!is_bool(0) && !is_bool(1), NotImplementedError,
+           "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to "
+           "invert a mask, use the `~` or `logical_not()` operator instead.");
   return arithmetic_rule(c, p);
 }
 

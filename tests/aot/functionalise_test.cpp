@@ -74,6 +74,26 @@ TEST(Functionalise, ViewsAreMadeAgainWhereRead) {
       "  return %sin\n");
 }
 
+// The changed input is a value without gaps: so are all views of it, at every step.
+TEST(Functionalise, ViewsOfAChangedInputHaveTheLayoutOfItsNewValue) {
+  expect_functional(
+      "graph(%x: f32[2, 3](strides=[6, 2])):\n"
+      "  %mul_: f32[2, 3](strides=[6, 2]) = mul_.Tensor(%x, 2)\n"
+      "  %permute: f32[3, 2](strides=[2, 6]) = permute(%x, [1, 0])\n"
+      "  %expand: f32[3, 2](strides=[2, 6]) = expand(%permute, [3, 2], False)\n"
+      "  %view: f32[3, 1, 2](strides=[2, 6, 6]) = view(%expand, [3, 1, 2])\n"
+      "  %sin: f32[3, 1, 2](strides=[1, 3, 3]) = sin(%view)\n"
+      "  return %sin\n",
+      "graph(%x: f32[2, 3](strides=[6, 2])):\n"
+      "  %mul: f32[2, 3] = mul.Tensor(%x, 2)\n"
+      "  %copy: f32[2, 3] = copy(%x, %mul, False)\n"
+      "  %permute: f32[3, 2](strides=[1, 3]) = permute(%copy, [1, 0])\n"
+      "  %expand: f32[3, 2](strides=[1, 3]) = expand(%permute, [3, 2], False)\n"
+      "  %view: f32[3, 1, 2](strides=[1, 6, 3]) = view(%expand, [3, 1, 2])\n"
+      "  %sin: f32[3, 1, 2](strides=[1, 6, 3]) = sin(%view)\n"
+      "  return %sin, %copy\n");
+}
+
 TEST(Functionalise, OutputsOnOneMemoryAreReplayed) {
   const FunctionalInfo info = expect_functional(
       "graph(%x: f32[2, 3]):\n"

@@ -71,12 +71,13 @@ TEST_F(CompileFuzz, CompiledIsEager) {
   const int count = std::atoi(option("FLAMBEAU_FUZZ_COUNT", "25").c_str());
   const uint64_t seed = std::strtoull(option("FLAMBEAU_FUZZ_SEED", "1").c_str(), nullptr, 10);
   Counts counts;
-  std::map<std::string, int> broken;
+  std::map<std::string, std::pair<uint64_t, int>> broken;  // the first seed, and how often
   int failures = 0;
   for (int k = 0; k < count && failures < 10; ++k) {
     std::vector<std::string> errors;
-    const RandomProgram p = random_program(seed + static_cast<uint64_t>(k), errors);
-    for (const std::string& e : errors) ++broken[e];
+    const uint64_t its_seed = seed + static_cast<uint64_t>(k);
+    const RandomProgram p = random_program(its_seed, errors);
+    for (const std::string& e : errors) ++broken.try_emplace(e, its_seed, 0).first->second.second;
     if (count == 1) fmt::print("{}", p.str()), std::fflush(stdout);
     ++counts.programs;
     for (const char* backend : {"native", "interpreter", "aot_eager", "unfused"}) {
@@ -86,13 +87,13 @@ TEST_F(CompileFuzz, CompiledIsEager) {
       ++failures;
       const RandomProgram small =
           shrink(p, [&](const RandomProgram& q) { return !check(q, backend).empty(); });
-      ADD_FAILURE() << "seed " << seed + static_cast<uint64_t>(k) << ", backend " << backend << "\n"
+      ADD_FAILURE() << "seed " << its_seed << ", backend " << backend << "\n"
                     << check(small, backend) << small.str();
       break;
     }
   }
-  for (const auto& [message, times] : broken)
-    ADD_FAILURE() << "eager: " << message << " (" << times << " times)";
+  for (const auto& [message, where] : broken)
+    ADD_FAILURE() << "seed " << where.first << ", eager: " << message << " (" << where.second << " times)";
   std::string by_backend;
   for (const auto& [backend, n] : counts.bits_by_backend) by_backend += fmt::format(" {} {}", backend, n);
   fmt::print(

@@ -216,8 +216,9 @@ class Maker {
     try {
       run_step(step, values_, kFirstSize);
     } catch (const NotImplementedError& e) {
-      // "not implemented for bool tensors" is what PyTorch says, too.
-      if (e.message().find("not implemented for") == std::string::npos)
+      // PyTorch says of these dtypes, too, "not implemented for" them or "not supported on a bool tensor".
+      if (e.message().find("not implemented for") == std::string::npos &&
+          e.message().find("bool tensor") == std::string::npos)
         broken_.push_back(op_name + ": " + e.message());
       return false;
     } catch (const InternalError& e) {

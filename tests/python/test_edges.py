@@ -133,3 +133,11 @@ def test_order_statistics_with_nan():
     assert torch.nanquantile(x, torch.tensor([0.0, 0.5, 1.0])).tolist() == [1, 2, 3]
     values, indices = torch.mode(torch.tensor([[1, 2, 2, 3, 3]]))
     assert values.tolist() == [2] and indices.item() in (1, 2)
+
+
+@pytest.mark.parametrize("call", [
+    lambda t: -t, lambda t: +t, lambda t: t - t, lambda t: t - 1, lambda t: 1.5 - t, lambda t: torch.ones(1) - t,
+    lambda t: torch.ones(1) - True, lambda t: t.clone().neg_()])
+def test_bool_has_no_sign(call):
+    with pytest.raises(NotImplementedError, match="bool tensor"):
+        call(torch.tensor([True]))

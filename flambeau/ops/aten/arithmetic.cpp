@@ -108,11 +108,11 @@ void define_power(OpTable& t) {
 void define_complex_parts(OpTable& t) {
   constexpr Tag kView = Tag::NoInPlace | Tag::NoOut;
   const Samples any = samples::unary({.dtypes = dtypes::all});
-  t.define(positive, {.doc = "self. Raises RuntimeError on bool.",
+  t.define(positive, {.doc = "self. Raises NotImplementedError on bool.",
                       .tags = kView,
                       .decompose =
                           [](Tensor self) {
-                            FL_CHECK(self.dtype() != DType::Bool, RuntimeError,
+                            FL_CHECK(self.dtype() != DType::Bool, NotImplementedError,
                                      "The `+` operator, on a bool tensor is not supported.");
                             return self;
                           },

@@ -50,7 +50,7 @@ void define_sums(OpTable& t) {
                  .scalar = [](ScalarOps& s, Val a, Val b, Val alpha) { return s.add(a, s.mul(alpha, b)); },
                  .grad = add_gradient,
                  .samples = samples::binary({.dtypes = dtypes::all})});
-  t.define(sub, {.doc = "self - alpha * other. Raises RuntimeError on bool.",
+  t.define(sub, {.doc = "self - alpha * other. Raises NotImplementedError on bool.",
                  .tags = Tag::Elementwise,
                  .infer = rule::subtraction(),
                  .scalar = [](ScalarOps& s, Val a, Val b, Val alpha) { return s.sub(a, s.mul(alpha, b)); },

@@ -24,10 +24,9 @@ Tensor tensor_index(nb::handle h) {
   if (const Tensor* given = as_tensor(h)) {
     t = *given;
   } else if (!as_int(h) && is_array(h)) {
-    t = tensor_of(h,
-                  PySequence_Check(h.ptr()) && PySequence_Size(h.ptr()) == 0 ? std::optional(DType::Int64)
-                                                                             : std::nullopt,
-                  {});
+    const Py_ssize_t length = PySequence_Check(h.ptr()) ? PySequence_Size(h.ptr()) : 1;
+    if (length < 0) PyErr_Clear();  // an array without dimensions
+    t = tensor_of(h, length == 0 ? std::optional(DType::Int64) : std::nullopt, {});
   } else {
     return t;
   }
@@ -47,12 +46,27 @@ int64_t consumed(nb::handle h) {
   return is_mask(t) ? t.dim() : 1;
 }
 
+/// Where an index that takes one place points: an integer, an object with __index__, a tensor of one integer.
+/// A tensor without values, as in a capture, is no place: it indexes as tensors do.
+std::optional<int64_t> place(nb::handle h) {
+  if (const Tensor* t = as_tensor(h)) {
+    if (t->dim() != 0 || !is_integral(t->dtype(), false) || is_mask(*t) || !t->has_data())
+      return std::nullopt;
+    return t->item().to_int();
+  }
+  if (const std::optional<int64_t> i = as_int(h)) return i;
+  if (PyBool_Check(h.ptr()) || is_array(h) || !PyIndex_Check(h.ptr())) return std::nullopt;
+  const nb::object i = nb::steal(PyNumber_Index(h.ptr()));
+  if (!i.is_valid()) throw nb::python_error();
+  return as_int(i);
+}
+
 Tensor sliced(const Tensor& t, int64_t dim, nb::handle slice_object) {
   const auto bound = [&](const char* name) -> std::optional<SymInt> {
     const nb::object value = slice_object.attr(name);
     if (value.is_none()) return std::nullopt;
     const Tensor* tensor = as_tensor(value);
-    const std::optional<int64_t> i = tensor ? tensor->item().to_int() : as_int(value);
+    const std::optional<int64_t> i = tensor ? tensor->item().to_int() : place(value);
     FL_CHECK(i, TypeError, "slice indices must be integers or None, got {}", python_type(value));
     return SymInt(*i);
   };
@@ -89,7 +103,7 @@ Indexed apply_views(const Tensor& self, nb::handle index) {
       put(tensor_of(nb::make_tuple(h), DType::Bool, {}), 1);
     } else if (PySlice_Check(h.ptr())) {
       out.view = sliced(out.view, dim++, h);
-    } else if (const auto i = as_int(h)) {
+    } else if (const auto i = place(h)) {
       out.view = select(out.view, dim, SymInt(*i));
     } else {
       const Tensor t = tensor_index(h);
@@ -97,7 +111,10 @@ Indexed apply_views(const Tensor& self, nb::handle index) {
                "only integers, slices (`:`), ellipsis (`...`), None and integer or bool tensors are valid "
                "indices, got {}",
                python_type(h));
-      put(t, is_mask(t) ? t.dim() : 1);  // a mask of several dimensions stands for as many
+      const bool alone = is_mask(t) && t.dim() == 0;  // all or nothing, in a dimension of its own
+      if (alone) out.view = unsqueeze(out.view, dim);
+      put(alone ? unsqueeze(t, 0) : t,
+          is_mask(t) && !alone ? t.dim() : 1);  // a mask stands for its dimensions
     }
   }
   return out;

@@ -167,6 +167,37 @@ def test_integers_are_taken_before_lists():
     np.testing.assert_array_equal(fl.from_numpy(a)[0, :, [3, 1]].numpy(), a[0][:, [3, 1]])
 
 
+class Place:
+    def __index__(self):
+        return 1
+
+
+@pytest.mark.parametrize("place", [Place(), fl.tensor(1), np.array(1), np.int64(1)], ids=lambda p: type(p).__name__)
+def test_what_stands_for_an_integer(place):
+    t = fl.arange(6).reshape(3, 2)
+    assert t[place].tolist() == [2, 3] and t[:, place].tolist() == [1, 3, 5] and t[place, 0].item() == 2
+    t[place] = fl.tensor([7, 8])
+    assert t.tolist() == [[0, 1], [7, 8], [4, 5]]
+    if not isinstance(place, (np.ndarray, np.int64)):
+        assert t[place:].tolist() == [[7, 8], [4, 5]]
+
+
+def test_integers_of_every_kind_give_views():
+    t = fl.zeros(3, 2)
+    t[fl.tensor(1)].fill_(5)
+    t[Place(), 0:1].fill_(6)
+    assert t.tolist() == [[0, 0], [6, 5], [0, 0]]
+
+
+def test_masks_without_dimensions():
+    t, yes, no = fl.arange(6).reshape(3, 2), fl.tensor(True), fl.tensor(0, dtype=fl.uint8)
+    assert t[yes].tolist() == [t.tolist()] and t[no].shape == (0, 3, 2) and t[:, yes].shape == (3, 1, 2)
+    assert fl.tensor(3)[yes].tolist() == [3] and fl.tensor(3)[None, no].shape == (1, 0)
+    t[0, yes] = 9
+    t[no] = 7
+    assert t.tolist() == [[9, 9], [2, 3], [4, 5]]
+
+
 def test_masks_of_several_dimensions():
     a = np.arange(24.0).reshape(2, 3, 4)
     for mask in (a > 7, a[:, :, 0] > 5):

@@ -2,8 +2,8 @@
 
     python observe.py [--compile] [--list] [PATTERN ...]
 
-Each of the two runs has a world of its own: the program's file, loaded anew. A run is a sequence of calls, those
-of schedule(); after each, everything that the program can reach is described (describe.py): the result, the
+Each of the two runs has a world of its own: the program's file, loaded anew. A run is a sequence of calls, of
+schedule(); after each, everything that the program can reach is described (describe.py): the result, the
 arguments, globals, closures, attributes, output, warnings, exceptions with their lines, the state of random
 numbers, modes, and gradients.
 """

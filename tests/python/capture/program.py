@@ -42,8 +42,8 @@ def program(*inputs, change=()):
     """Marks a function, or a class whose instance is called, as a program.
 
     inputs: functions that return a tuple of new arguments, equal ones each time. The first serves most calls.
-    change: a function or a list of them. Each gets the arguments that the next call will have, and alters what
-        it likes; it runs more than once.
+    change: a function or a list of them. Each gets the arguments that the next call will have, and alters
+        what it likes; it runs more than once.
     """
 
     def mark(target):

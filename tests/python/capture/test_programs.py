@@ -1,6 +1,6 @@
 """Every program of programs/ gives compiled what it gives plainly: observe.py says what that takes in.
 
-FLAMBEAU_CAPTURE_TESTS=compile compiles them; without it, what is tested is that each gives the same each time.
+FLAMBEAU_CAPTURE_TESTS=compile compiles them. Without it, the tests show that each program gives the same twice.
 """
 import os
 

@@ -37,6 +37,12 @@ def test_backends_and_results(backend):
     assert f.__name__ == "f" and f.__wrapped__(fl.ones(1))[0].tolist() == [2]
 
 
+def test_ranks_that_shrink():
+    compiled = fl.compile(lambda x: x * 2)
+    for shape in ((2, 3), (4, 5), (3,), (2, 2, 2), (), (0,), (1, 4)):
+        assert compiled(fl.ones(shape)).tolist() == fl.full(shape, 2.0).tolist()
+
+
 def test_errors_of_the_function():
     def f(x):
         raise KeyError("mine")

@@ -1,6 +1,6 @@
 """Runs a program plainly and through a compile function, and says everything in which the two differ.
 
-    python observe.py [--compile] [--list] [PATTERN ...]
+    python observe.py [--compile] [--list] [PATTERN ...]    each program in a process of its own
 
 Each of the two runs has a world of its own: the program's file, loaded anew. A run is a sequence of calls, of
 schedule(); after each, everything that the program can reach is described (describe.py): the result, the
@@ -9,9 +9,12 @@ numbers, modes, and gradients.
 """
 import contextlib
 import io
+import json
 import logging
 import math
+import os
 import random
+import signal
 import sys
 import warnings
 
@@ -29,6 +32,25 @@ def identity(function):
 def observe(path, name, compile, tolerance=0.0):
     """The differences, as text, between a program as it is and compiled; none where all is equal."""
     return compare(load(path, name), load(path, name), compile, tolerance)
+
+
+def observe_apart(path, name, compile, seconds=120):
+    """The same in a process of its own: a crash and a loop without end are differences too."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(seconds)
+        found = ["an error of the test itself"]
+        try:
+            found = observe(path, name, compile)
+        finally:
+            os.write(writer, json.dumps([text[:2000] for text in found[:10]]).encode())
+            os._exit(0)
+    os.close(writer)
+    with open(reader, "rb") as pipe:
+        found = pipe.read()
+    status = os.waitpid(child, 0)[1]
+    return [f"ended by {signal.Signals(os.WTERMSIG(status)).name}"] if os.WIFSIGNALED(status) else json.loads(found)
 
 
 def compare(plain: Program, other: Program, compile, tolerance=0.0):
@@ -200,7 +222,7 @@ def main():
             if "--list" in sys.argv:
                 print(f"{path.stem}.{name}")
                 continue
-            if differences := observe(path, name, compile):
+            if differences := observe_apart(path, name, compile):
                 bad += 1
                 print(f"{path.stem}.{name}: {differences[0]}", *differences[1:4], sep="\n    ", flush=True)
     print(f"{count} programs, {bad} differ")

@@ -5,6 +5,7 @@
 #include "flambeau/base/error.h"
 #include "flambeau/graph/call_results.h"
 #include "flambeau/op/op.h"
+#include "flambeau/sym/shape_env.h"
 
 namespace fl::graph {
 namespace {
@@ -21,6 +22,17 @@ bool same_expressions(const Sizes& a, const Sizes& b) {
 bool same_expressions(const TensorSpec& a, const TensorSpec& b) {
   return a.dtype == b.dtype && a.offset.same_as(b.offset) && same_expressions(a.sizes, b.sizes) &&
          same_expressions(a.strides, b.strides);
+}
+
+/// Sizes 0 and 1 are numbers in a trace: rules tell empty and broadcast dimensions by that. An expression
+/// that is one of them for the example becomes it, with a guard.
+void settle_small_sizes(TensorSpec& spec) {
+  const sym::ShapeEnv* env = sym::ShapeEnv::active();
+  for (SymInt& size : spec.sizes) {
+    if (!env || !size.is_symbolic() || size.expr().is_symbol() || known_true(sym::Relation::Le, 2, size))
+      continue;
+    if (env->hint(size.expr()) && size < SymInt(2)) size = size.guard_int();
+  }
 }
 
 }  // namespace
@@ -152,7 +164,10 @@ void GraphTracer::record(const OpInfo& op, Value* args, Value* outs) {
 
   std::vector<Tensor> results = flat_results(op, outs);
   std::vector<TensorSpec> specs;
-  for (const Tensor& t : results) specs.push_back(t.spec());
+  for (const Tensor& t : results) {
+    if (!op.mutates()) settle_small_sizes(t.impl()->spec);
+    specs.push_back(t.spec());
+  }
   Node& n = graph_.insert(before_, op, std::move(graph_args), std::move(specs));
   if (op.mutates()) {
     for (int i = 0; i < op.arg_count(); ++i)

@@ -2,6 +2,9 @@
 
 #include <charconv>
 
+#include "flambeau/op/dispatch.h"
+#include "flambeau/op/op.h"
+
 namespace fl {
 namespace {
 
@@ -156,10 +159,10 @@ Tensor as_tensor(const Value& v) {
   const DType dtype = s.kind() == Scalar::Kind::Float     ? DType::Float64
                       : s.kind() == Scalar::Kind::Complex ? DType::Complex128
                                                           : s.default_dtype();
-  if (s.is_integral() && s.sym_int().is_symbolic())
-    FL_RAISE(UnsupportedError, "the symbolic size {} is used as a tensor here; make it one with full()",
-             s.str());
-  return wrapped_number(s, dtype);
+  if (!s.is_integral() || !s.sym_int().is_symbolic()) return wrapped_number(s, dtype);
+  Tensor made = call(find_op("full"), {Value(IntList()), v, Value(dtype)})[0].tensor();
+  made.impl()->wrapped_number = true;
+  return made;
 }
 }  // namespace schema
 

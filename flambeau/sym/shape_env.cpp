@@ -1,12 +1,13 @@
 #include "flambeau/sym/shape_env.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "flambeau/base/error.h"
 
 namespace fl::sym {
 namespace {
-thread_local ShapeEnv* g_active = nullptr;
+thread_local ShapeEnv::Scope* g_innermost = nullptr;
 
 bool holds(Relation r, int64_t a, int64_t b) {
   switch (r) {
@@ -28,9 +29,20 @@ std::string Guard::str() const {
   return expected ? text : "not (" + text + ")";
 }
 
-ShapeEnv* ShapeEnv::active() { return g_active; }
-ShapeEnv::Scope::Scope(ShapeEnv* env) : previous_(g_active) { g_active = env; }
-ShapeEnv::Scope::~Scope() { g_active = previous_; }
+ShapeEnv* ShapeEnv::active() { return g_innermost ? g_innermost->env_ : nullptr; }
+ShapeEnv::Scope::Scope(ShapeEnv* env) : env_(env), outer_(g_innermost) { g_innermost = this; }
+ShapeEnv::Scope::~Scope() { g_innermost = outer_; }
+
+bool ShapeEnv::is_entered(uint64_t id) {
+  for (const Scope* s = g_innermost; s; s = s->outer_)
+    if (s->env_ && s->env_->id_ == id) return true;
+  return false;
+}
+
+uint64_t ShapeEnv::next_id() {
+  static std::atomic<uint64_t> last{0};
+  return ++last;
+}
 
 Expr ShapeEnv::create_symbol(int64_t hint) {
   FL_ASSERT(hint >= 2, "a size of {} is a constant", hint);
@@ -52,11 +64,15 @@ Expr ShapeEnv::create_opaque(std::string_view prefix) {
   return Expr::symbol(fmt::format("{}{}", prefix, opaque_++), 0);
 }
 
-Expr ShapeEnv::simplify(const Expr& e) const {
+Expr ShapeEnv::simplify(const Expr& e) const { return replace(e, false); }
+Expr ShapeEnv::rename_symbols(const Expr& e) const { return replace(e, true); }
+
+Expr ShapeEnv::replace(const Expr& e, bool symbols_only) const {
   if (replacements_.empty() || e.is_const()) return e;
   Expr now = e;
   for (;;) {  // Ends: a replacement never leads back to its symbol.
     Expr next = substitute(now, [&](const Expr& s) -> std::optional<Expr> {
+      if (symbols_only && !s.is_symbol()) return std::nullopt;
       auto it = replacements_.find(s);
       return it == replacements_.end() ? std::nullopt : std::optional(it->second);
     });

@@ -37,10 +37,18 @@ class ShapeEnv {
   std::optional<int64_t> hint(const Expr& e) const;
   /// e with equalities that guards established put in.
   Expr simplify(const Expr& e) const;
+  /// e with the symbols replaced that guards found equal to other sizes: what a call is checked by. What they
+  /// found of larger expressions (s0 % 2 == 0, say) has to stay in there.
+  Expr rename_symbols(const Expr& e) const;
   const std::vector<Guard>& guards() const { return guards_; }
+
+  /// No two environments of a process have the same, not even one after the other.
+  uint64_t id() const { return id_; }
 
   /// The environment of the trace that runs on this thread; null outside.
   static ShapeEnv* active();
+  /// Whether a trace of the environment with this id runs on this thread, maybe around the active one.
+  static bool is_entered(uint64_t id);
   /// Makes an environment active for a scope.
   class Scope {
    public:
@@ -49,15 +57,20 @@ class ShapeEnv {
     Scope(const Scope&) = delete;
 
    private:
-    ShapeEnv* previous_;
+    friend class ShapeEnv;
+    ShapeEnv* env_;
+    Scope* outer_;
   };
 
  private:
+  static uint64_t next_id();
+  Expr replace(const Expr& e, bool symbols_only) const;
   void learn_equal(const Expr& a, const Expr& b);
   std::unordered_map<Expr, int64_t> hints_;
   std::unordered_map<Expr, Expr> replacements_;
   std::vector<Guard> guards_;
   int symbols_ = 0, unbacked_ = 0, opaque_ = 0;
+  uint64_t id_ = next_id();
 };
 
 }  // namespace fl::sym

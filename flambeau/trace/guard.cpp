@@ -67,7 +67,8 @@ std::string size_difference(const TracedProgram& p, const Tensors& args, const g
 
 bool holds(const sym::ShapeEnv& env, const sym::Guard& g, const graph::SymbolValues& symbols) {
   // A symbol that was found equal to another is that one in the inputs' sizes, too.
-  const int64_t a = symbols.evaluate(env.simplify(g.lhs)), b = symbols.evaluate(env.simplify(g.rhs));
+  const int64_t a = symbols.evaluate(env.rename_symbols(g.lhs)),
+                b = symbols.evaluate(env.rename_symbols(g.rhs));
   switch (g.relation) {
     case sym::Relation::Eq:
       return (a == b) == g.expected;

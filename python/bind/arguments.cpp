@@ -1,5 +1,7 @@
 #include "arguments.h"
 
+#include <algorithm>
+
 namespace fl::python {
 namespace {
 
@@ -31,7 +33,7 @@ bool to_tensor_list(nb::handle h, bool optional, Value& out) {
 bool to_int_list(nb::handle h, int list_size, bool lenient, Value& out) {
   std::optional<Sizes> list = as_int_list(h);
   if (!list && (list_size > 0 || lenient)) {
-    if (const auto i = as_size(h)) list.emplace(static_cast<size_t>(std::max(list_size, 1)), SymInt(*i));
+    if (const auto i = as_size(h)) list.emplace(static_cast<size_t>(std::max(list_size, 1)), *i);
   }
   if (list) out = Value(*list);
   return list.has_value();
@@ -108,6 +110,18 @@ bool takes_bare_integers(const OpInfo& op, size_t parameter, size_t next, const 
   return parameter + 1 == all.size() || all[parameter + 1].keyword_only;
 }
 
+/// Whether the schema says SymInt[] and not int[]: sizes, not dimensions or counts.
+bool is_list_of_sizes(const OpInfo& op, const Argument& a) {
+  const std::string &text = op.schema.text, name = ' ' + a.name;
+  for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) {
+    if (std::string_view(",=)").find(text[at + name.size()]) == std::string_view::npos) continue;
+    return text.compare(text.find_last_of("( ", at - 1) + 1, 6, "SymInt") == 0;
+  }
+  return false;
+}
+
+bool is_symbolic(SymInt i) { return i.is_symbolic(); }
+
 std::string unknown_keyword(const OpInfo& op, const CallArguments& call) {
   for (size_t k = 0; k < call.keyword_count(); ++k) {
     PyObject* keyword = PyTuple_GET_ITEM(call.keywords, static_cast<Py_ssize_t>(k));
@@ -150,7 +164,7 @@ bool to_value(nb::handle h, const Argument& parameter, BindOptions options, Valu
     case ArgType::OptInt:
     case ArgType::SymInt:
     case ArgType::OptSymInt:
-      return assign(options.lenient ? as_size(h) : as_int(h), out);
+      return assign(options.lenient ? as_size(h) : as_sym_int(h), out);
     case ArgType::IntList:
     case ArgType::OptIntList:
       return to_int_list(h, parameter.list_size, options.lenient, out);
@@ -194,6 +208,20 @@ bool to_value(nb::handle h, const Argument& parameter, BindOptions options, Valu
   return false;
 }
 
+void specialize_numbers(const OpInfo& op, Arguments& args) {
+  for (size_t k = 0; k < args.size(); ++k) {
+    const Argument& a = op.schema.args[k];
+    if (a.type == ArgType::Int || a.type == ArgType::OptInt) {
+      if (!args[k].is_none()) args[k] = Value(args[k].to_int());
+    } else if (args[k].tag() == Value::Tag::IntList && std::ranges::any_of(args[k].ints(), is_symbolic) &&
+               !is_list_of_sizes(op, a)) {
+      Sizes numbers;
+      for (SymInt i : args[k].ints()) numbers.push_back(i.guard_int());
+      args[k] = Value(numbers);
+    }
+  }
+}
+
 bool bind_arguments(const OpInfo& op, const CallArguments& call, BindOptions options, Arguments& out,
                     std::string* why) {
   const std::vector<Argument>& parameters = op.schema.args;
@@ -211,7 +239,7 @@ bool bind_arguments(const OpInfo& op, const CallArguments& call, BindOptions opt
     if (takes_bare_integers(op, k, next, call, options)) {
       Sizes list;
       for (; next < call.positional; ++next) {
-        const auto i = as_size(call.values[next]);
+        const std::optional<SymInt> i = as_size(call.values[next]);
         if (!i) return fail([&] { return fmt::format("'{}' must be integers", a.name); });
         list.push_back(*i);
       }

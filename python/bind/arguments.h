@@ -31,4 +31,8 @@ bool to_value(nb::handle h, const Argument& parameter, BindOptions options, Valu
 bool bind_arguments(const OpInfo& op, const CallArguments& call, BindOptions options, Arguments& out,
                     std::string* why);
 
+/// Guards symbolic integers in the places of numbers that are no sizes (dimensions, say). Not a part of
+/// binding: an overload that does not fit in the end must leave no guards.
+void specialize_numbers(const OpInfo& op, Arguments& args);
+
 }  // namespace fl::python

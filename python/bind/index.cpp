@@ -23,7 +23,7 @@ Tensor tensor_index(nb::handle h) {
   Tensor t;
   if (const Tensor* given = as_tensor(h)) {
     t = *given;
-  } else if (!as_int(h) && is_array(h)) {
+  } else if (!as_sym_int(h) && is_array(h)) {
     const Py_ssize_t length = PySequence_Check(h.ptr()) ? PySequence_Size(h.ptr()) : 1;
     if (length < 0) PyErr_Clear();  // an array without dimensions
     t = tensor_of(h, length == 0 ? std::optional(DType::Int64) : std::nullopt, {});
@@ -48,31 +48,43 @@ int64_t consumed(nb::handle h) {
 
 /// Where an index that takes one place points: an integer, an object with __index__, a tensor of one integer.
 /// A tensor without values, as in a capture, is no place: it indexes as tensors do.
-std::optional<int64_t> place(nb::handle h) {
+std::optional<SymInt> place(nb::handle h) {
   if (const Tensor* t = as_tensor(h)) {
     if (t->dim() != 0 || !is_integral(t->dtype(), false) || is_mask(*t) || !t->has_data())
       return std::nullopt;
-    return t->item().to_int();
+    return SymInt(t->item().to_int());
   }
-  if (const std::optional<int64_t> i = as_int(h)) return i;
+  if (const std::optional<SymInt> i = as_sym_int(h)) return i;
   if (PyBool_Check(h.ptr()) || is_array(h) || !PyIndex_Check(h.ptr())) return std::nullopt;
   const nb::object i = nb::steal(PyNumber_Index(h.ptr()));
   if (!i.is_valid()) throw nb::python_error();
-  return as_int(i);
+  return as_sym_int(i);
+}
+
+/// A symbolic index counted from the front: of which end it counts has a guard.
+SymInt from_front(SymInt index, SymInt size) {
+  return index.is_symbolic() && index < SymInt(0) ? index + size : index;
 }
 
 Tensor sliced(const Tensor& t, int64_t dim, nb::handle slice_object) {
+  const SymInt size = t.size(dim);
   const auto bound = [&](const char* name) -> std::optional<SymInt> {
     const nb::object value = slice_object.attr(name);
     if (value.is_none()) return std::nullopt;
     const Tensor* tensor = as_tensor(value);
-    const std::optional<int64_t> i = tensor ? tensor->item().to_int() : place(value);
+    const std::optional<SymInt> i = tensor ? SymInt(tensor->item().to_int()) : place(value);
     FL_CHECK(i, TypeError, "slice indices must be integers or None, got {}", python_type(value));
-    return SymInt(*i);
+    return i;
+  };
+  // Python's clamping at the front, of symbolic bounds.
+  const auto clamped = [&](std::optional<SymInt> i) {
+    if (!i || !i->is_symbolic()) return i;
+    const SymInt at = from_front(*i, size);
+    return std::optional(at < SymInt(0) ? SymInt(0) : at);
   };
   const SymInt step = bound("step").value_or(SymInt(1));
   FL_CHECK(step > SymInt(0), ValueError, "step must be greater than zero, got {}", step);
-  const std::optional<SymInt> start = bound("start"), stop = bound("stop");
+  const std::optional<SymInt> start = clamped(bound("start")), stop = clamped(bound("stop"));
   if (!start && !stop && step == SymInt(1)) return alias(t);
   return slice(t, dim, start, stop, step);
 }
@@ -104,7 +116,7 @@ Indexed apply_views(const Tensor& self, nb::handle index) {
     } else if (PySlice_Check(h.ptr())) {
       out.view = sliced(out.view, dim++, h);
     } else if (const auto i = place(h)) {
-      out.view = select(out.view, dim, SymInt(*i));
+      out.view = select(out.view, dim, from_front(*i, out.view.size(dim)));
     } else {
       const Tensor t = tensor_index(h);
       FL_CHECK(t.defined(), TypeError,

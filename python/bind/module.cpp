@@ -13,6 +13,7 @@ NB_MODULE(_C, m) {
   bind_errors(m);
   bind_types(m);
   bind_torch_function(m);
+  bind_sym_int(m);
   bind_tensor(m);
   bind_conversion(m);
   bind_exchange(m);

@@ -17,34 +17,40 @@ const Tensor& expect_tensor(nb::handle h, const char* where) {
   return *t;
 }
 
-std::optional<int64_t> as_int(nb::handle h) {
+std::optional<SymInt> as_sym_int(nb::handle h) {
   if (PyLong_CheckExact(h.ptr())) {
     const int64_t value = PyLong_AsLongLong(h.ptr());
     if (value == -1 && PyErr_Occurred()) throw nb::python_error();
-    return value;
+    return SymInt(value);
   }
+  if (Py_TYPE(h.ptr()) == sym_int_type) return as_symbolic_integer(h);
   if (PyBool_Check(h.ptr()) || !PyIndex_Check(h.ptr()) || as_tensor(h)) return std::nullopt;
   if (!PyLong_Check(h.ptr()) && !is_numpy_scalar(h)) return std::nullopt;
   const nb::object i = nb::steal(PyNumber_Index(h.ptr()));
   if (!i.is_valid()) throw nb::python_error();
   const int64_t value = PyLong_AsLongLong(i.ptr());
   if (value == -1 && PyErr_Occurred()) throw nb::python_error();
-  return value;
+  return SymInt(value);
 }
 
-std::optional<int64_t> as_size(nb::handle h) {
+std::optional<int64_t> as_int(nb::handle h) {
+  const std::optional<SymInt> i = as_sym_int(h);
+  return i ? std::optional(i->guard_int()) : std::nullopt;
+}
+
+std::optional<SymInt> as_size(nb::handle h) {
   if (const Tensor* t = as_tensor(h)) {
     if (!is_integral(t->dtype(), true) || t->numel() != SymInt(1)) return std::nullopt;
-    return t->item().to_int();
+    return SymInt(t->item().to_int());
   }
-  return as_int(h);
+  return as_sym_int(h);
 }
 
 std::optional<Sizes> as_int_list(nb::handle h) {
   if (!PyList_Check(h.ptr()) && !PyTuple_Check(h.ptr())) return std::nullopt;
   Sizes out;
   for (nb::handle item : h) {
-    const std::optional<int64_t> i = as_size(item);
+    const std::optional<SymInt> i = as_size(item);
     if (!i) return std::nullopt;
     out.push_back(*i);
   }
@@ -58,7 +64,7 @@ std::optional<Scalar> as_number(nb::handle h) {
   if (PyFloat_Check(o)) return Scalar(PyFloat_AS_DOUBLE(o));
   if (PyComplex_Check(o))
     return Scalar(std::complex<double>(PyComplex_RealAsDouble(o), PyComplex_ImagAsDouble(o)));
-  if (const auto i = as_int(h)) return Scalar(*i);
+  if (const auto i = as_sym_int(h)) return Scalar(*i);
   if (is_numpy_scalar(h)) {
     const nb::object item = h.attr("item")();
     if (!is_numpy_scalar(item)) return as_number(item);
@@ -71,7 +77,7 @@ nb::object wrap(const Scalar& s) {
     case Scalar::Kind::Bool:
       return nb::bool_(s.to_bool());
     case Scalar::Kind::Int:
-      return nb::int_(s.to_int());
+      return integer(s.sym_int());
     case Scalar::Kind::Float:
       return nb::float_(s.to_double());
     case Scalar::Kind::Complex: {
@@ -115,10 +121,10 @@ nb::object wrap(const Value& v) {
 }
 
 nb::tuple int_tuple(IntList list) {
-  PyObject* out = PyTuple_New(static_cast<Py_ssize_t>(list.size()));
+  nb::tuple out = nb::steal<nb::tuple>(PyTuple_New(static_cast<Py_ssize_t>(list.size())));
   for (size_t k = 0; k < list.size(); ++k)
-    PyTuple_SET_ITEM(out, static_cast<Py_ssize_t>(k), PyLong_FromLongLong(list[k].guard_int()));
-  return nb::steal<nb::tuple>(out);
+    PyTuple_SET_ITEM(out.ptr(), static_cast<Py_ssize_t>(k), integer(list[k]).release().ptr());
+  return out;
 }
 
 std::string text_of(nb::handle h) {

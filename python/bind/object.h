@@ -62,11 +62,22 @@ std::optional<Device> as_device(nb::handle h);
 std::optional<MemoryFormat> as_memory_format(nb::handle h);
 /// A number of Python or NumPy.
 std::optional<Scalar> as_number(nb::handle h);
-/// An integer of Python or NumPy; not a bool and not a Tensor.
+/// The class SymInt.
+extern PyTypeObject* sym_int_type;
+nb::object symbolic_integer(SymInt i);
+/// An int; a flambeau.SymInt for an expression over the sizes of a trace.
+inline nb::object integer(SymInt i) {
+  return i.is_symbolic() ? symbolic_integer(i) : nb::steal(PyLong_FromLongLong(i.raw()));
+}
+/// What a flambeau.SymInt stands for; nothing for other objects.
+std::optional<SymInt> as_symbolic_integer(nb::handle h);
+/// An integer of Python or NumPy, or a SymInt, without a guard; not a bool and not a Tensor.
+std::optional<SymInt> as_sym_int(nb::handle h);
+/// The same as a number: the trace is then for this number.
 std::optional<int64_t> as_int(nb::handle h);
-/// The same, or a Tensor with one integer in it.
-std::optional<int64_t> as_size(nb::handle h);
-/// A list or tuple of integers.
+/// An integer without a guard, or a Tensor with one integer in it.
+std::optional<SymInt> as_size(nb::handle h);
+/// A list or tuple of such.
 std::optional<Sizes> as_int_list(nb::handle h);
 
 /// Numbers and tensors of a result.

@@ -5,6 +5,7 @@
 
 #include "flambeau/op/op.h"
 #include "flambeau/ops/functions.h"
+#include "flambeau/sym/shape_env.h"
 #include "module.h"
 
 #include <structmember.h>  // after Python.h
@@ -223,8 +224,11 @@ const OpInfo* choose(const Overloads& o, bool out, const CallArguments& call, bo
     const BindOptions options{method, lenient, lenient && o.number_as_self, lenient && o.number_as_other};
     for (const OpInfo* op : out ? o.outs : o.ops)
       if (bind_arguments(*op, call, options, args, nullptr) &&
-          (!options.number_as_self || o.numbers_only || has_tensor(*op, args)))
+          (!options.number_as_self || o.numbers_only || has_tensor(*op, args))) {
+        if (sym::ShapeEnv::active()) [[unlikely]]
+          specialize_numbers(*op, args);
         return op;
+      }
   }
   return nullptr;
 }

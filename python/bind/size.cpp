@@ -21,7 +21,7 @@ PyObject* make(PyTypeObject* type, PyObject* args, PyObject* keywords) {
   PyObject* out = PyTuple_Type.tp_new(type, args, keywords);
   for (Py_ssize_t k = 0; out && k < PyTuple_GET_SIZE(out); ++k) {
     PyObject* item = PyTuple_GET_ITEM(out, k);
-    if (PyLong_Check(item)) continue;
+    if (PyLong_Check(item) || Py_TYPE(item) == sym_int_type) continue;
     PyObject* number = PyIndex_Check(item) ? PyNumber_Index(item) : nullptr;
     if (!number) {
       PyErr_Format(PyExc_TypeError, "torch.Size() takes an iterable of 'int' (item %zd is '%s')", k,
@@ -37,8 +37,11 @@ PyObject* make(PyTypeObject* type, PyObject* args, PyObject* keywords) {
 
 PyObject* repr(PyObject* self) {
   std::string text;
-  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(self); ++k)
-    text += fmt::format("{}{}", k ? ", " : "", PyLong_AsLongLong(PyTuple_GET_ITEM(self, k)));
+  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(self); ++k) {
+    const long long item = PyLong_AsLongLong(PyTuple_GET_ITEM(self, k));
+    if (item == -1 && PyErr_Occurred()) return nullptr;
+    text += fmt::format("{}{}", k ? ", " : "", item);
+  }
   return PyUnicode_FromFormat("torch.Size([%s])", text.c_str());
 }
 
@@ -64,9 +67,13 @@ PyObject* subscript(PyObject* self, PyObject* index) {
 }
 
 PyObject* numel(PyObject* self, PyObject*) {
-  long long n = 1;
-  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(self); ++k) n *= PyLong_AsLongLong(PyTuple_GET_ITEM(self, k));
-  return PyLong_FromLongLong(n);
+  PyObject* n = PyLong_FromLong(1);
+  for (Py_ssize_t k = 0; n && k < PyTuple_GET_SIZE(self); ++k) {
+    PyObject* product = PyNumber_Multiply(n, PyTuple_GET_ITEM(self, k));
+    Py_DECREF(n);
+    n = product;
+  }
+  return n;
 }
 PyObject* reduce(PyObject* self, PyObject*) {
   PyObject* items = PySequence_Tuple(self);
@@ -81,11 +88,11 @@ PyObject* reduce(PyObject* self, PyObject*) {
 
 nb::object size_object(IntList sizes) {
   const auto n = static_cast<Py_ssize_t>(sizes.size());
-  PyObject* out = size_type->tp_alloc(size_type, n);
-  if (!out) throw nb::python_error();
+  nb::object out = nb::steal(size_type->tp_alloc(size_type, n));
+  if (!out.is_valid()) throw nb::python_error();
   for (Py_ssize_t k = 0; k < n; ++k)
-    PyTuple_SET_ITEM(out, k, PyLong_FromLongLong(sizes[static_cast<size_t>(k)].guard_int()));
-  return nb::steal(out);
+    PyTuple_SET_ITEM(out.ptr(), k, integer(sizes[static_cast<size_t>(k)]).release().ptr());
+  return out;
 }
 
 PyTypeObject* make_size_type() {

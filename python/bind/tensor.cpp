@@ -48,23 +48,23 @@ void bind_shape(TensorMethods& c) {
   c.def(
        "size",
        [](const Tensor& t, std::optional<int64_t> dim) -> nb::object {
-         if (dim) return nb::int_(t.size(*dim).guard_int());
+         if (dim) return integer(t.size(*dim));
          return size_object(t.sizes());
        },
        nb::arg("dim") = nb::none())
       .def(
           "stride",
           [](const Tensor& t, std::optional<int64_t> dim) -> nb::object {
-            if (dim) return nb::int_(t.stride(*dim).guard_int());
+            if (dim) return integer(t.stride(*dim));
             return int_tuple(t.strides());
           },
           nb::arg("dim") = nb::none())
       .def("dim", [](const Tensor& t) { return t.dim(); })
       .def("ndimension", [](const Tensor& t) { return t.dim(); })
-      .def("numel", [](const Tensor& t) { return t.numel().guard_int(); })
-      .def("nelement", [](const Tensor& t) { return t.numel().guard_int(); })
+      .def("numel", [](const Tensor& t) { return integer(t.numel()); })
+      .def("nelement", [](const Tensor& t) { return integer(t.numel()); })
       .def("element_size", [](const Tensor& t) { return size_of(t.dtype()); })
-      .def("storage_offset", [](const Tensor& t) { return t.offset().guard_int(); })
+      .def("storage_offset", [](const Tensor& t) { return integer(t.offset()); })
       .def("data_ptr",
            [](const Tensor& t) { return t.has_data() ? reinterpret_cast<uintptr_t>(t.data()) : 0; })
       .def(
@@ -85,7 +85,7 @@ void bind_shape(TensorMethods& c) {
       });
   c.def("__len__", [](const Tensor& t) {
     FL_CHECK(t.dim() > 0, TypeError, "len() of a 0-d tensor");
-    return t.size(0).guard_int();
+    return integer(t.size(0));
   });
 }
 

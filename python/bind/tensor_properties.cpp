@@ -102,7 +102,7 @@ PyGetSetDef* tensor_properties() {
       FL_PROPERTY(device, wrap(t.device())),
       FL_PROPERTY(ndim, nb::int_(t.dim())),
       FL_PROPERTY(itemsize, nb::int_(size_of(t.dtype()))),
-      FL_PROPERTY(nbytes, nb::int_(t.numel().guard_int() * size_of(t.dtype()))),
+      FL_PROPERTY(nbytes, integer(t.numel() * SymInt(size_of(t.dtype())))),
       FL_PROPERTY(is_leaf, boolean(t.is_leaf())),
       FL_PROPERTY(is_meta, boolean(t.device().type == DeviceType::Meta)),
       FL_PROPERTY(is_cpu, boolean(t.device().type == DeviceType::CPU)),

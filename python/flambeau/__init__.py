@@ -27,6 +27,7 @@ from ._composites import *
 from ._functions import *
 from ._overloads import *
 from ._printing import get_printoptions, set_printoptions
+from ._symbolic import *
 from ._types import *
 from .autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .compile_function import compile

@@ -183,46 +183,6 @@ def init_num_threads():
     """Has no effect: threads start with the first kernel that needs them."""
 
 
-class SymInt:
-    """A size that is not known yet; sizes are plain integers here, so nothing is an instance."""
-
-
-class SymFloat:
-    """A number that depends on a size that is not known yet."""
-
-
-class SymBool:
-    """A condition on sizes that are not known yet."""
-
-
-def sym_int(a):
-    return int(a)
-
-
-def sym_float(a):
-    return float(a)
-
-
-def sym_not(a):
-    return not a
-
-
-def sym_max(a, b):
-    return max(a, b)
-
-
-def sym_min(a, b):
-    return min(a, b)
-
-
-def sym_ite(b, t, f):
-    return t if b else f
-
-
-def sym_sum(args):
-    return sum(args)
-
-
 def to_dlpack(tensor):
     """The tensor as a DLPack capsule."""
     return tensor.__dlpack__()
@@ -255,8 +215,7 @@ def set_num_interop_threads(count):
     """Has no effect: an operator starts when the one before is done."""
 
 
-__all__ += ["init_num_threads", "SymInt", "SymFloat", "SymBool", "sym_int", "sym_float", "sym_not",
-            "sym_max", "sym_min", "sym_ite", "sym_sum", "to_dlpack", "set_anomaly_enabled",
+__all__ += ["init_num_threads", "to_dlpack", "set_anomaly_enabled",
             "is_anomaly_enabled", "is_anomaly_check_nan_enabled", "compiled_with_cxx11_abi", "_assert",
             "use_deterministic_algorithms", "are_deterministic_algorithms_enabled",
             "is_deterministic_algorithms_warn_only_enabled", "set_deterministic_debug_mode",

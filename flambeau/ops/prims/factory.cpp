@@ -18,8 +18,8 @@ using FormatOpt = std::optional<MemoryFormat>;
 /// A contiguous spec from the arguments size, dtype and device of a factory, the last two at `options`.
 TensorSpec factory_spec(const InferCtx& c, int options, IntList sizes, DType default_dtype) {
   for (SymInt s : sizes) {
-    FL_CHECK(s.is_symbolic() || s >= SymInt(0), RuntimeError,
-             "Trying to create tensor with negative dimension {}: {}", s, to_string(sizes));
+    FL_CHECK(s >= SymInt(0), RuntimeError, "Trying to create tensor with negative dimension {}: {}", s,
+             to_string(sizes));
   }
   return make_spec(sizes, c.has(options) ? c.arg(options).dtype() : default_dtype,
                    c.has(options + 1) ? c.arg(options + 1).device() : Device{});

@@ -245,8 +245,8 @@ Tensor repeated(Tensor self, IntList repeats) {
   Sizes spread, expanded, joined;
   for (size_t d = 0; d < repeats.size(); ++d) {
     const SymInt size = d < extra ? SymInt(1) : self.sizes()[d - extra];
-    FL_CHECK(repeats[d].is_symbolic() || repeats[d] >= SymInt(0), RuntimeError,
-             "Trying to create tensor with negative dimension {}: {}", repeats[d] * size, to_string(repeats));
+    FL_CHECK(repeats[d] >= SymInt(0), RuntimeError, "Trying to create tensor with negative dimension {}: {}",
+             repeats[d] * size, to_string(repeats));
     spread.insert(spread.end(), {SymInt(1), size});
     expanded.insert(expanded.end(), {repeats[d], size});
     joined.push_back(repeats[d] * size);

@@ -88,13 +88,13 @@ InferResult expand_rule(const InferCtx& c, int) {
   for (int d = static_cast<int>(target.size()) - 1; d >= 0; --d) {
     const SymInt size = d >= extra ? in.sizes[d - extra] : SymInt(1);
     const SymInt stride = d >= extra ? in.strides[d - extra] : SymInt(0);
-    const bool keep = target[d].same_as(-1);
+    const bool keep = target[d] == SymInt(-1);
     FL_CHECK(!keep || d >= extra, RuntimeError,
              "The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {}", d);
     s.sizes[d] = keep ? size : target[d];
     if (keep || known_equal(size, target[d])) {
       s.strides[d] = stride;
-    } else if (size == SymInt(1)) {
+    } else if (size == SymInt(1) && target[d] != SymInt(1)) {
       s.strides[d] = 0;
     } else {
       FL_CHECK(

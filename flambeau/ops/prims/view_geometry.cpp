@@ -25,13 +25,13 @@ Sizes resolve_sizes(IntList sizes, SymInt numel) {
   int unknown = -1;
   SymInt known = 1;
   for (size_t d = 0; d < out.size(); ++d) {
+    if (out[d] < SymInt(0)) out[d] = out[d].guard_int();
     if (out[d].same_as(-1)) {
       FL_CHECK(unknown < 0, RuntimeError, "only one dimension can be inferred, got shape {}",
                to_string(sizes));
       unknown = static_cast<int>(d);
     } else {
-      FL_CHECK(out[d].is_symbolic() || out[d] >= SymInt(0), RuntimeError, "invalid shape dimension {}",
-               out[d]);
+      FL_CHECK(out[d] >= SymInt(0), RuntimeError, "invalid shape dimension {}", out[d]);
       known *= out[d];
     }
   }
@@ -219,7 +219,7 @@ Geometry strided_geometry(const TensorSpec& self, const Value& size, const Value
   FL_CHECK(g.size.size() == g.stride.size(), RuntimeError,
            "mismatch in length of strides and shape: {} and {}", to_string(g.size), to_string(g.stride));
   for (SymInt s : g.stride) {
-    FL_CHECK(s.is_symbolic() || s >= SymInt(0), RuntimeError,
+    FL_CHECK(s >= SymInt(0), RuntimeError,
              "as_strided: Negative strides are not supported at the moment, got strides: {}",
              to_string(g.stride));
   }

@@ -1,4 +1,5 @@
 """Functions on symbolic sizes that programs call on plain ones too."""
+from ..._C import SymInt
 
 
 def guard_or_true(condition):
@@ -18,8 +19,8 @@ def statically_known_true(condition):
 
 
 def is_concrete_int(a):
-    return isinstance(a, int)
+    return isinstance(a, int) and not isinstance(a, SymInt)
 
 
 def is_symbolic(value):
-    return False
+    return isinstance(value, SymInt)

@@ -25,7 +25,9 @@ Backends& backends() {
   return *b;
 }
 
-GraphCompiler compiler_for(const CompileOptions& options, GraphReport* report) {
+}  // namespace
+
+GraphCompiler graph_compiler(const CompileOptions& options, GraphReport* report) {
   if (options.backend == "native" || options.backend == "inductor")
     return [name = options.name, report](const graph::Graph& g) {
       return compile_graph(g, runtime::KernelRunner::Native, name, report);
@@ -44,7 +46,15 @@ GraphCompiler compiler_for(const CompileOptions& options, GraphReport* report) {
   FL_RAISE(ValueError, "there is no backend '{}'; known are {}", options.backend, known);
 }
 
-}  // namespace
+void check_options(const CompileOptions& options) {
+  static constexpr std::string_view kModes[] = {"default", "reduce-overhead", "max-autotune",
+                                                "max-autotune-no-cudagraphs"};
+  FL_CHECK(
+      std::ranges::find(kModes, options.mode) != std::end(kModes), ValueError,
+      "there is no mode '{}'; expected default, reduce-overhead, max-autotune or max-autotune-no-cudagraphs",
+      options.mode);
+  if (options.backend != "eager") graph_compiler(options, nullptr);
+}
 
 struct Compiled::State {
   struct Entry {
@@ -169,7 +179,8 @@ std::shared_ptr<Compiled::State::Entry> Compiled::State::capture(const Tensors& 
   report->reason = std::move(reason);
   aot::CompileOptions aot_options;
   aot_options.trace = trace_options(inputs);
-  entry->function = aot::CompiledFunction::make(function, inputs, compiler_for(options, report), aot_options);
+  entry->function =
+      aot::CompiledFunction::make(function, inputs, graph_compiler(options, report), aot_options);
   entry->quick = std::make_unique<QuickGuard>(entry->function->joint().program);
   report->graph = graph::to_text(entry->function->forward_graph());
   const double total =
@@ -183,16 +194,9 @@ std::shared_ptr<Compiled::State::Entry> Compiled::State::capture(const Tensors& 
 }
 
 Compiled::Compiled(Callable function, CompileOptions options) : state_(std::make_shared<State>()) {
-  static constexpr std::string_view kModes[] = {"default", "reduce-overhead", "max-autotune",
-                                                "max-autotune-no-cudagraphs"};
-  FL_CHECK(
-      std::ranges::find(kModes, options.mode) != std::end(kModes), ValueError,
-      "there is no mode '{}'; expected default, reduce-overhead, max-autotune or max-autotune-no-cudagraphs",
-      options.mode);
+  check_options(options);  // an unknown name is an error here, not at the first call
   state_->function = std::move(function);
   state_->eager = options.backend == "eager";
-  if (!state_->eager)
-    compiler_for(options, nullptr);  // an unknown name is an error here, not at the first call
   state_->options = std::move(options);
 }
 

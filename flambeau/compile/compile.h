@@ -78,4 +78,9 @@ using GraphCompiler = std::function<GraphRunner(const graph::Graph&)>;
 void register_backend(const std::string& name, GraphCompiler compiler);
 std::vector<std::string> list_backends();
 
+/// Raises ValueError on a mode or backend that does not exist.
+void check_options(const CompileOptions& options);
+/// The compiler of the options' backend; what it does is added to a report, if one is given.
+GraphCompiler graph_compiler(const CompileOptions& options, GraphReport* report);
+
 }  // namespace fl

@@ -20,6 +20,7 @@ NB_MODULE(_C, m) {
   bind_storage(m);
   bind_autograd(m);
   bind_compile(m);
+  bind_capture(m);
   bind_operators(m);
   bind_views_in_place(m);
   bind_autocast(m);

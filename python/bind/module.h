@@ -14,6 +14,7 @@ void bind_exchange(nb::module_& m);    ///< tensor(), NumPy, DLPack
 void bind_storage(nb::module_& m);     ///< the memory behind tensors
 void bind_autograd(nb::module_& m);    ///< backward, grad, modes, hooks, Function
 void bind_compile(nb::module_& m);     ///< compile()
+void bind_capture(nb::module_& m);     ///< capture of bytecode
 void bind_operators(nb::module_& m);   ///< every operator of the table, as function and as method
 void bind_autocast(nb::module_& m);    ///< the state of autocast
 void bind_threads(nb::module_& m);     ///< get_num_threads, set_num_threads

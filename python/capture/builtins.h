@@ -1,0 +1,52 @@
+// What the capture knows of functions and types written in C.
+#pragma once
+#include "frame.h"
+
+#if FLAMBEAU_CAPTURE
+#include <unordered_map>
+#include <unordered_set>
+
+#include "object.h"
+
+namespace fl::python::capture {
+
+class World;
+
+/// A function in C that reads or changes the world, as the capture does it.
+using Intrinsic = PyObject* (*)(World&, PyObject* const* args, size_t count, PyObject* keywords);
+
+class Builtins {
+ public:
+  Builtins();
+
+  /// Null if the function is none of them.
+  Intrinsic intrinsic(PyObject* function) const;
+  /// Functions that give the same result for the same arguments and change nothing else.
+  bool is_pure(PyObject* function) const { return pure_.count(function) > 0; }
+  /// Types whose objects C code may be let loose on.
+  bool is_plain(PyTypeObject* type) const;
+  /// Objects that never change: functions in C, descriptors, dtypes, ...
+  bool is_constant(PyObject* o) const;
+  bool is_enumeration(PyObject* o) const;
+  bool is_named_result(PyTypeObject* type) const;
+  bool is_tuple_of_values(PyObject* tuple) const;
+  /// A function or type of this library in C that must not be called while a program is captured.
+  bool is_forbidden(PyObject* function) const;
+  static bool is_of_library(PyTypeObject* type);
+  /// Module.__getattr__.
+  PyObject* module_getattr() const;
+
+  PyTypeObject *partial, *deque, *default_dict, *size, *lru_cache, *enum_type, *method_wrapper,
+      *wrapper_descriptor, *method_descriptor, *class_method_descriptor;
+  nb::object default_factory;
+
+ private:
+  std::unordered_map<PyObject*, Intrinsic> intrinsics_;
+  std::unordered_set<PyObject*> pure_;
+  std::unordered_set<PyTypeObject*> plain_;
+};
+
+const Builtins& builtins();
+
+}  // namespace fl::python::capture
+#endif

@@ -1,0 +1,303 @@
+#include "guards.h"
+
+#if FLAMBEAU_CAPTURE
+#include <structmember.h>
+
+#include <cstring>
+
+namespace fl::python::capture {
+namespace {
+
+PyObject* instance_dict(PyObject* o) {
+  PyObject** dict = _PyObject_GetDictPtr(o);
+  return dict ? *dict : nullptr;
+}
+
+PyObject* dict_item(PyObject* dict, PyObject* key) {
+  PyObject* o = dict && PyDict_Check(dict) ? PyDict_GetItemWithError(dict, key) : nullptr;
+  if (!o && PyErr_Occurred()) PyErr_Clear();
+  return o;
+}
+
+// A value that the object itself keeps alive, borrowed.
+PyObject* slot(PyObject* descriptor, PyObject* o) {
+  const auto* d = reinterpret_cast<PyMemberDescrObject*>(descriptor);
+  if (!PyObject_TypeCheck(o, d->d_common.d_type)) return nullptr;
+  if (d->d_member->type != T_OBJECT && d->d_member->type != T_OBJECT_EX) return nullptr;
+  return *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(o) + d->d_member->offset);
+}
+
+/// Fields of a partial, in the order of its struct.
+PyObject* partial_field(PyObject* o, int which) {
+  struct Partial {
+    PyObject_HEAD PyObject *function, *arguments, *keywords;
+  };
+  const auto* p = reinterpret_cast<Partial*>(o);
+  return which == 0 ? p->function : which == 1 ? p->arguments : p->keywords;
+}
+
+Py_ssize_t length(PyObject* o) {
+  if (PyTuple_Check(o)) return PyTuple_GET_SIZE(o);
+  if (PyList_Check(o)) return PyList_GET_SIZE(o);
+  return Py_TYPE(o)->tp_as_sequence && Py_TYPE(o)->tp_as_sequence->sq_length
+             ? Py_TYPE(o)->tp_as_sequence->sq_length(o)
+             : -1;
+}
+
+/// Whether comparing runs C code only and can't fail.
+bool equal(PyObject* a, PyObject* b) {
+  if (a == b) return true;
+  if (Py_TYPE(a) != Py_TYPE(b)) return false;
+  if (PyFloat_CheckExact(a)) {  // nan is nan; 0.0 is not -0.0
+    const double x = PyFloat_AS_DOUBLE(a), y = PyFloat_AS_DOUBLE(b);
+    return memcmp(&x, &y, sizeof x) == 0 || (x != x && y != y);
+  }
+  const int r = PyObject_RichCompareBool(a, b, Py_EQ);
+  if (r < 0) PyErr_Clear();
+  return r == 1;
+}
+
+bool has_keys(PyObject* dict, PyObject* expected) {
+  if (reinterpret_cast<PyObject*>(Py_TYPE(dict)) != PyTuple_GET_ITEM(expected, 0)) return false;
+  if (PyDict_GET_SIZE(dict) + 1 != PyTuple_GET_SIZE(expected)) return false;
+  PyObject *key, *value;
+  Py_ssize_t at = 0, k = 1;
+  while (PyDict_Next(dict, &at, &key, &value)) {
+    PyObject* want = PyTuple_GET_ITEM(expected, k++);
+    if (key != want && !equal(key, want)) return false;
+  }
+  return true;
+}
+
+bool holds(const Place& p, PyObject* o, const std::vector<PyObject*>& values) {
+  switch (p.check) {
+    case Check::None:
+      return true;
+    case Check::Absent:
+      return !o;
+    case Check::Present:
+      return o;
+    default:
+      break;
+  }
+  if (!o) return false;
+  switch (p.check) {
+    case Check::Identity:
+      return o == p.expected;
+    case Check::Type:
+      return reinterpret_cast<PyObject*>(Py_TYPE(o)) == p.expected;
+    case Check::Length:
+      return reinterpret_cast<PyObject*>(Py_TYPE(o)) == p.expected && length(o) == p.check_index;
+    case Check::Equal:
+      return equal(o, p.expected);
+    case Check::Keys:
+      return PyDict_Check(o) && has_keys(o, p.expected);
+    case Check::SetEqual:
+      return equal(o, p.expected);
+    case Check::Code:
+      return PyFunction_Check(o) && PyFunction_GET_CODE(o) == PyTuple_GET_ITEM(p.expected, 0) &&
+             PyFunction_GET_GLOBALS(o) == PyTuple_GET_ITEM(p.expected, 1);
+    case Check::TypeVersion:
+      return PyType_Check(o) && reinterpret_cast<PyTypeObject*>(o)->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG &&
+             reinterpret_cast<PyTypeObject*>(o)->tp_version_tag == static_cast<unsigned>(p.check_index);
+    case Check::SameAs:
+      return o == values[static_cast<size_t>(p.check_index)];
+    default:
+      return false;
+  }
+}
+
+std::string text(PyObject* o) {
+  if (!o) return "nothing";
+  if (PyUnicode_CheckExact(o) || PyLong_CheckExact(o) || PyFloat_CheckExact(o) || PyBool_Check(o) ||
+      o == Py_None)
+    return text_of(nb::repr(nb::handle(o)));
+  if (PyType_Check(o)) return reinterpret_cast<PyTypeObject*>(o)->tp_name;
+  return std::string("a ") + Py_TYPE(o)->tp_name;
+}
+
+std::string difference(const Place& p, PyObject* o) {
+  switch (p.check) {
+    case Check::Absent:
+      return "it exists now";
+    case Check::Type:
+      return fmt::format("it is {}, captured for {}", text(o), text(p.expected));
+    case Check::Length:
+      return fmt::format("its length or type differs: captured for a {} of {}", text(p.expected),
+                         p.check_index);
+    case Check::Equal:
+      return fmt::format("it is {}, captured for {}", text(o), text(p.expected));
+    case Check::Keys:
+      return "it has other keys";
+    case Check::TypeVersion:
+      return "the class was changed";
+    case Check::SameAs:
+      return "it is no longer the same object as before";
+    default:
+      return fmt::format("it is another object: {}", text(o));
+  }
+}
+
+}  // namespace
+
+PyObject* find(const Place& p, Frame* f, const std::vector<PyObject*>& values) {
+  if (p.step == Step::Constant) return p.key;
+  switch (p.step) {
+    case Step::Local:
+      return locals_of(f)[p.index];
+    case Step::Stack:
+      return stack_of(f)[p.index];
+    case Step::Function:
+      return reinterpret_cast<PyObject*>(function_of(f));
+    case Step::Globals: {
+      PyObject* o = dict_item(f->f_globals, p.key);
+      return o ? o : dict_item(f->f_builtins, p.key);
+    }
+    default:
+      break;
+  }
+  PyObject* o = values[static_cast<size_t>(p.parent)];
+  if (!o) return nullptr;
+  switch (p.step) {
+    case Step::Instance:
+      return dict_item(instance_dict(o), p.key);
+    case Step::Dictionary:
+      return instance_dict(o);
+    case Step::Slot:
+      return slot(p.key, o);
+    case Step::DictItem:
+      return dict_item(o, p.key);
+    case Step::ListItem:
+      return PyList_Check(o) && p.index < PyList_GET_SIZE(o) ? PyList_GET_ITEM(o, p.index) : nullptr;
+    case Step::TupleItem:
+      return PyTuple_Check(o) && p.index < PyTuple_GET_SIZE(o) ? PyTuple_GET_ITEM(o, p.index) : nullptr;
+    case Step::DequeItem: {
+      PyObject* item = PySequence_GetItem(o, p.index);
+      if (!item) PyErr_Clear();
+      Py_XDECREF(item);  // the deque holds it
+      return item;
+    }
+    case Step::TypeItem:
+      return PyType_Check(o) ? _PyType_Lookup(reinterpret_cast<PyTypeObject*>(o), p.key) : nullptr;
+    case Step::Cell:
+      return PyCell_Check(o) ? PyCell_GET(o) : nullptr;
+    case Step::FreeCell: {
+      PyObject* closure = PyFunction_Check(o) ? PyFunction_GET_CLOSURE(o) : nullptr;
+      return closure && p.index < PyTuple_GET_SIZE(closure) ? PyTuple_GET_ITEM(closure, p.index) : nullptr;
+    }
+    case Step::Code:
+      return PyFunction_Check(o) ? PyFunction_GET_CODE(o) : nullptr;
+    case Step::Defaults:
+      return PyFunction_Check(o) ? PyFunction_GET_DEFAULTS(o) : nullptr;
+    case Step::KeywordDefaults:
+      return PyFunction_Check(o) ? PyFunction_GET_KW_DEFAULTS(o) : nullptr;
+    case Step::MethodSelf:
+      return PyMethod_Check(o) ? PyMethod_GET_SELF(o) : nullptr;
+    case Step::MethodFunction:
+      return PyMethod_Check(o) ? PyMethod_GET_FUNCTION(o) : nullptr;
+    case Step::PartialFunction:
+      return partial_field(o, 0);
+    case Step::PartialArguments:
+      return partial_field(o, 1);
+    case Step::PartialKeywords:
+      return partial_field(o, 2);
+    default:
+      return nullptr;
+  }
+}
+
+GuardProgram::GuardProgram(const std::vector<Place>& places, Differences differences)
+    : places_(places), differences_(std::move(differences)) {
+  for (const Place& p : places_) {
+    if (p.key) kept_.push_back(nb::borrow(p.key));
+    if (p.expected) kept_.push_back(nb::borrow(p.expected));
+  }
+}
+
+bool GuardProgram::check(Frame* f, std::vector<PyObject*>& values, std::string* why) const {
+  values.resize(places_.size());
+  for (size_t k = 0; k < places_.size(); ++k) {
+    const Place& p = places_[k];
+    PyObject* o = find(p, f, values);
+    values[k] = o;
+    if (holds(p, o, values)) continue;
+    if (why) *why = fmt::format("{}: {}", name(static_cast<int>(k), code_of(f)), difference(p, o));
+    return false;
+  }
+  for (const auto& [a, b] : differences_) {
+    if (!values[static_cast<size_t>(a)] || values[static_cast<size_t>(a)] != values[static_cast<size_t>(b)])
+      continue;
+    if (why) *why = fmt::format("{} and {} are one object now", name(a, code_of(f)), name(b, code_of(f)));
+    return false;
+  }
+  return true;
+}
+
+std::string GuardProgram::name(int k, PyCodeObject* code) const {
+  const Place& p = places_[static_cast<size_t>(k)];
+  const auto key = [&] {
+    return p.key && PyUnicode_Check(p.key) ? std::string(PyUnicode_AsUTF8(p.key)) : text(p.key);
+  };
+  const auto parent = [&] { return p.parent < 0 ? std::string() : name(p.parent, code); };
+  switch (p.step) {
+    case Step::Local:
+      return PyUnicode_AsUTF8(PyTuple_GET_ITEM(code->co_localsplusnames, p.index));
+    case Step::Stack:
+      return fmt::format("a value in the middle of an expression ({})", p.index);
+    case Step::Function:
+      return PyUnicode_AsUTF8(code->co_name);
+    case Step::Globals:
+      return key();
+    case Step::Constant:
+      if (PyModule_Check(p.key)) return PyModule_GetName(p.key);
+      if (PyDict_Check(p.key)) {
+        PyObject* module = dict_item(p.key, nb::str("__name__").ptr());
+        return module && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : "a module";
+      }
+      return PyFunction_Check(p.key) ? PyUnicode_AsUTF8(reinterpret_cast<PyFunctionObject*>(p.key)->func_name)
+                                     : text(p.key);
+    case Step::Instance:
+    case Step::Slot:
+    case Step::TypeItem:
+      return parent() + "." + (p.step == Step::Slot ? text_of(nb::handle(p.key).attr("__name__")) : key());
+    case Step::Dictionary:
+      return parent() + ".__dict__";
+    case Step::DictItem:
+      return p.parent >= 0 && places_[static_cast<size_t>(p.parent)].step == Step::Constant
+                 ? parent() + "." + key()
+                 : fmt::format("{}[{}]", parent(), text(p.key));
+    case Step::ListItem:
+    case Step::TupleItem:
+    case Step::DequeItem:
+      return fmt::format("{}[{}]", parent(), p.index);
+    case Step::Cell: {
+      const Place& cell = places_[static_cast<size_t>(p.parent)];
+      if (cell.step == Step::FreeCell && places_[static_cast<size_t>(cell.parent)].step == Step::Function)
+        return PyUnicode_AsUTF8(PyTuple_GET_ITEM(code->co_localsplusnames,
+                                                 code->co_nlocalsplus - code->co_nfreevars + cell.index));
+      return parent();
+    }
+    case Step::FreeCell:
+      return fmt::format("free variable {} of {}", p.index, parent());
+    case Step::Code:
+      return parent() + ".__code__";
+    case Step::Defaults:
+      return parent() + ".__defaults__";
+    case Step::KeywordDefaults:
+      return parent() + ".__kwdefaults__";
+    case Step::MethodSelf:
+      return parent() + ".__self__";
+    case Step::MethodFunction:
+      return parent() + ".__func__";
+    case Step::PartialFunction:
+      return parent() + ".func";
+    case Step::PartialArguments:
+      return parent() + ".args";
+    case Step::PartialKeywords:
+      return parent() + ".keywords";
+  }
+  return "?";
+}
+
+}  // namespace fl::python::capture
+#endif

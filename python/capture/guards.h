@@ -1,0 +1,93 @@
+// Guards: a flat program that finds the objects a capture read, each by one step from an earlier one, and
+// checks what the capture relied on. It runs no user code.
+#pragma once
+#include "frame.h"
+
+#if FLAMBEAU_CAPTURE
+#include <string>
+#include <vector>
+
+#include "object.h"
+
+namespace fl::python::capture {
+
+/// How an object is reached from its parent.
+enum class Step : uint8_t {
+  Local,       ///< slot `index` of the frame's locals
+  Stack,       ///< slot `index` of the frame's stack
+  Function,    ///< the function that the frame runs
+  Globals,     ///< name `key` among the function's globals, then builtins
+  Constant,    ///< `key` itself
+  Instance,    ///< item `key` of the object's __dict__
+  Dictionary,  ///< the object's __dict__
+  Slot,        ///< member descriptor `key` of the object
+  DictItem,    ///< item `key` of a dict
+  ListItem,    ///< item `index`
+  TupleItem,   ///< item `index`
+  DequeItem,   ///< item `index`
+  TypeItem,    ///< attribute `key` of a type, by its method resolution order
+  Cell,        ///< contents of a cell
+  FreeCell,    ///< cell `index` of a function's closure
+  Code,        ///< a function's code
+  Defaults,    ///< its default arguments
+  KeywordDefaults,
+  MethodSelf,
+  MethodFunction,
+  PartialFunction,
+  PartialArguments,
+  PartialKeywords,
+};
+
+/// What has to hold for it. `expected` and `index` are the check's.
+enum class Check : uint8_t {
+  None,
+  Absent,
+  Present,
+  Identity,     ///< it is `expected`
+  Type,         ///< its type is `expected`
+  Length,       ///< its type is `expected` and its length `index`
+  Equal,        ///< a number or text of the type and value of `expected`
+  Keys,         ///< a dict of the type expected[0] whose keys are expected[1:], in order
+  SetEqual,     ///< a set equal to `expected`, of its type
+  Code,         ///< a function of the code expected[0] and the globals expected[1]
+  TypeVersion,  ///< a type that was not changed since its version was `index`
+  SameAs,       ///< the object of place `index`
+};
+
+struct Place {
+  Step step;
+  Check check = Check::None;
+  int parent = -1;
+  Py_ssize_t index = 0, check_index = 0;
+  PyObject* key = nullptr;       ///< kept by the owner
+  PyObject* expected = nullptr;  ///< kept by the owner
+};
+
+/// Pairs of places that must give different objects.
+using Differences = std::vector<std::pair<int, int>>;
+
+class GuardProgram {
+ public:
+  GuardProgram() = default;
+  GuardProgram(const std::vector<Place>& places, Differences differences);
+  GuardProgram(GuardProgram&&) = default;
+  GuardProgram& operator=(GuardProgram&&) = default;
+
+  /// Finds every object (borrowed; null where there is none). False with *why set, if that is given, where
+  /// a check fails.
+  bool check(Frame* f, std::vector<PyObject*>& values, std::string* why) const;
+  const std::vector<Place>& places() const { return places_; }
+  /// "self.layer.weight", for messages.
+  std::string name(int place, PyCodeObject* code) const;
+
+ private:
+  std::vector<Place> places_;
+  Differences differences_;
+  std::vector<nb::object> kept_;
+};
+
+/// The object at a place, or null. `values`: of the places before it.
+PyObject* find(const Place& p, Frame* f, const std::vector<PyObject*>& values);
+
+}  // namespace fl::python::capture
+#endif

@@ -1,0 +1,297 @@
+#include "hook.h"
+
+#if FLAMBEAU_CAPTURE
+#include <pthread.h>
+
+#include <string_view>
+
+#include "builtins.h"
+#include "evaluator.h"
+#include "module.h"
+
+namespace fl::python::capture {
+namespace {
+
+/// What a thread does.
+struct Thread {
+  Unit* unit = nullptr;
+  int plain = 0;  ///< > 0: CPython runs everything
+};
+thread_local Thread thread_state;
+
+int installed = 0;  // under Python's lock
+_PyFrameEvalFunction previous_hook = nullptr;
+
+bool has_stack_left() {
+  static thread_local const char* limit = [] {
+    pthread_attr_t attributes;
+    void* low = nullptr;
+    size_t size = 0;
+    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+      pthread_attr_getstack(&attributes, &low, &size);
+      pthread_attr_destroy(&attributes);
+    }
+    return static_cast<const char*>(low);
+  }();
+  const char here = 0;
+  return !limit || &here - limit > (1 << 20);
+}
+
+PyObject* run_default(PyThreadState* thread, Frame* f, bool throwing) {
+  return previous_hook ? previous_hook(thread, f, throwing) : _PyEval_EvalFrameDefault(thread, f, throwing);
+}
+
+/// A frame that the capture that goes on in this thread comes to.
+PyObject* evaluate(PyThreadState* thread, Frame* f, bool throwing) {
+  World& world = *capturing->world;
+  PyCodeObject* code = code_of(f);
+  if (world.stopped()) return world.stop(world.why().reason);
+  if (!has_stack_left()) return world.stop("recursion is too deep");
+  if (!is_generator(f)) {
+    if (code->co_flags & (CO_COROUTINE | CO_ASYNC_GENERATOR))
+      return world.stop("an async function is not captured");
+    if (next_of(f) == 0 && !world.take_defaults(f)) return nullptr;
+    if (code->co_flags & CO_GENERATOR) {
+      PyObject* generator = run_default(thread, f, throwing);
+      if (!generator || !PyGen_CheckExact(generator)) return generator;
+      auto* inner = reinterpret_cast<Frame*>(reinterpret_cast<PyGenObject*>(generator)->gi_iframe);
+      if (world.take_cells(inner)) return generator;
+      Py_DECREF(generator);
+      return nullptr;
+    }
+  }
+  if (Py_EnterRecursiveCall(" while a program is captured")) return nullptr;
+  const Evaluator::Result r = capturing->evaluator->run(thread, f, throwing);
+  Py_LeaveRecursiveCall();
+  return r.value;
+}
+
+const std::string& standard_library() {
+  static const std::string path = text_of(nb::module_::import_("sysconfig").attr("get_path")("stdlib")) + "/";
+  return path;
+}
+
+bool is_skipped(PyCodeObject* code) {
+  if (code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) return true;
+  const std::string& library = standard_library();
+  const char* file = PyUnicode_AsUTF8(code->co_filename);
+  if (!file) {
+    PyErr_Clear();
+    return true;
+  }
+  const std::string_view name(file);
+  return name.starts_with("<frozen") ||
+         (name.starts_with(library) && name.find("site-packages") == std::string_view::npos);
+}
+
+/// Sizes that differ from those of an earlier capture of the same inputs are symbols in the next.
+void note_changed_sizes(Frame* f, State& state) {
+  std::vector<PyObject*> places;
+  for (const auto& region : state.regions) {
+    if (!region->guards.check(f, places, nullptr)) continue;
+    const auto& known = region->function->joint().program.inputs;
+    for (size_t k = 0; k < region->input_places.size(); ++k) {
+      PyObject* o = places[static_cast<size_t>(region->input_places[k])];
+      const Tensor* t = o ? as_tensor(o) : nullptr;
+      if (!t || known[k].spec.dim() != t->dim()) continue;
+      for (int d = 0; d < t->dim(); ++d) {
+        const SymInt was = known[k].spec.sizes[d];
+        if (!was.is_symbolic() && !was.same_as(t->sizes()[d]))
+          state.dynamic_dims[std::to_string(k)].insert(d);
+      }
+    }
+  }
+}
+
+/// A frame of the program on its way through regions and single steps.
+class Drive {
+ public:
+  Drive(PyThreadState* thread, Frame* f, Unit& unit, CodeCache& cache)
+      : thread_(thread), frame_(f), unit_(unit), cache_(cache) {}
+
+  PyObject* run() {
+    constexpr int kStepsWithoutRegion = 2000;
+    for (int idle = 0;;) {
+      State& state = cache_.states[{next_of(frame_), depth_of(frame_)}];
+      PyObject* value = nullptr;
+      switch (enter(state, &value)) {
+        case Entered::Returned:
+          return value;
+        case Entered::Raised:
+          return nullptr;
+        case Entered::Ran:
+          idle = 0;
+          break;
+        case Entered::Nothing:
+          if (++idle > kStepsWithoutRegion || (next_of(frame_) == 0 && cache_.skip))
+            return run_default(thread_, frame_, false);
+      }
+      if (PyErr_CheckSignals() < 0) return throw_here();
+      const Evaluator::Result r = Evaluator(nullptr).run(thread_, frame_, false, 1);
+      if (r.end == Evaluator::End::Return) return r.value;
+      if (r.end == Evaluator::End::Error) return run_default(thread_, frame_, true);
+    }
+  }
+
+ private:
+  enum class Entered : uint8_t { Nothing, Ran, Returned, Raised };
+
+  PyObject* throw_here() { return run_default(thread_, frame_, true); }
+
+  Entered enter(State& state, PyObject** value) {
+    if (state.hopeless) return Entered::Nothing;
+    std::shared_ptr<Region> region = find(state);
+    if (!region) region = capture(state);
+    if (!region) return PyErr_Occurred() ? Entered::Raised : Entered::Nothing;
+    bool failed = false;
+    *value = run_region(*region, frame_, places_, inputs_, &failed);
+    if (failed) {  // the program itself shows what is wrong
+      if (++state.failures > 3) state.hopeless = true;
+      return Entered::Nothing;
+    }
+    return region->returns ? Entered::Returned : Entered::Ran;
+  }
+
+  std::shared_ptr<Region> find(State& state) {
+    for (size_t k = 0; k < state.regions.size(); ++k) {
+      std::shared_ptr<Region> r = state.regions[k];
+      if (!accepts(*r, frame_, places_, inputs_, nullptr)) continue;
+      if (k > 0)
+        std::rotate(state.regions.begin(), state.regions.begin() + static_cast<long>(k),
+                    state.regions.begin() + static_cast<long>(k) + 1);
+      return r;
+    }
+    return nullptr;
+  }
+
+  std::shared_ptr<Region> capture(State& state) {
+    std::string reason = state.regions.empty() ? "first call" : "";
+    for (const auto& r : state.regions) {
+      if (!reason.empty()) break;
+      accepts(*r, frame_, places_, inputs_, &reason);
+    }
+    if (static_cast<int>(state.regions.size()) >= unit_.options.recompile_limit) {
+      const std::string text =
+          fmt::format("{} was compiled {} times, the limit; the last reason: {}",
+                      PyUnicode_AsUTF8(code_of(frame_)->co_qualname), state.regions.size(), reason);
+      if (unit_.options.fullgraph) {
+        PyErr_SetString(PyExc_RuntimeError, text.c_str());
+        return nullptr;
+      }
+      unit_.note_break({text, ""});
+      return nullptr;
+    }
+    try {
+      note_changed_sizes(frame_, state);
+      std::shared_ptr<Region> made = capture_region(thread_, frame_, unit_, state, reason);
+      if (!made) {
+        state.hopeless = state.regions.empty() && ++state.failures > 1;
+        if (next_of(frame_) == 0 && state.regions.empty()) cache_.skip = !has_break();
+        return nullptr;
+      }
+      if (!state.regions.empty()) unit_.recompiles.push_back(reason);
+      state.regions.insert(state.regions.begin(), made);
+      unit_.regions.push_back(made);
+      return accepts(*made, frame_, places_, inputs_, nullptr) ? made : nullptr;
+    } catch (const Error& e) {
+      // What the compiler can't do, or does wrong, must not become the program's.
+      if (unit_.options.fullgraph) {
+        raise_in_python(std::current_exception());
+        return nullptr;
+      }
+      unit_.note_break({e.message(), ""});
+    } catch (...) {
+      raise_in_python(std::current_exception());
+      if (unit_.options.fullgraph) return nullptr;
+      PyErr_Clear();
+      unit_.note_break({"an error in the capture", ""});
+    }
+    if (++state.failures > 1) state.hopeless = true;
+    return nullptr;
+  }
+
+  bool has_break() const { return true; }
+
+  PyThreadState* thread_;
+  Frame* frame_;
+  Unit& unit_;
+  CodeCache& cache_;
+  std::vector<PyObject*> places_;
+  Tensors inputs_;
+};
+
+PyObject* hook(PyThreadState* thread, Frame* f, int throwing) {
+  if (capturing) {
+    try {
+      return evaluate(thread, f, throwing);
+    } catch (...) {
+      raise_in_python(std::current_exception());
+      return nullptr;
+    }
+  }
+  Unit* unit = thread_state.unit;
+  if (!unit || thread_state.plain || throwing || is_generator(f) || is_watched(thread) || f->frame_obj)
+    return run_default(thread, f, throwing);
+  PyCodeObject* code = code_of(f);
+  CodeCache& cache = unit->cache(code);
+  if (cache.skip) return run_default(thread, f, throwing);
+  try {
+    if (cache.states.empty() && is_skipped(code)) {
+      cache.skip = true;
+      return run_default(thread, f, throwing);
+    }
+    return Drive(thread, f, *unit, cache).run();
+  } catch (...) {
+    raise_in_python(std::current_exception());
+    return nullptr;
+  }
+}
+
+class Installed {
+ public:
+  Installed() : interpreter_(PyInterpreterState_Get()) {
+    if (installed++ == 0) {
+      _PyFrameEvalFunction now = _PyInterpreterState_GetEvalFrameFunc(interpreter_);
+      previous_hook = now == hook || now == _PyEval_EvalFrameDefault ? nullptr : now;
+      _PyInterpreterState_SetEvalFrameFunc(interpreter_, hook);
+    }
+  }
+  ~Installed() {
+    if (--installed == 0)
+      _PyInterpreterState_SetEvalFrameFunc(interpreter_,
+                                           previous_hook ? previous_hook : _PyEval_EvalFrameDefault);
+  }
+
+ private:
+  PyInterpreterState* interpreter_;
+};
+
+}  // namespace
+
+void prepare() {
+  ++thread_state.plain;
+  builtins().module_getattr();
+  standard_library();
+  is_python_class(&PyBaseObject_Type);
+  --thread_state.plain;
+}
+
+PyObject* call_captured(Unit& unit, PyObject* f, PyObject* const* args, size_t count, PyObject* keywords) {
+  ++unit.calls;
+  if (capturing || thread_state.plain) return PyObject_Vectorcall(f, args, count, keywords);
+  const Installed there;
+  Unit* outer = std::exchange(thread_state.unit, &unit);
+  PyObject* r = PyObject_Vectorcall(f, args, count, keywords);
+  thread_state.unit = outer;
+  return r;
+}
+
+PyObject* call_plainly(PyObject* f, PyObject* const* args, size_t count, PyObject* keywords) {
+  ++thread_state.plain;
+  PyObject* r = PyObject_Vectorcall(f, args, count, keywords);
+  --thread_state.plain;
+  return r;
+}
+
+}  // namespace fl::python::capture
+#endif

@@ -1,0 +1,382 @@
+#include "region.h"
+
+#if FLAMBEAU_CAPTURE
+#include <chrono>
+
+#include "evaluator.h"
+#include "flambeau/base/option.h"
+#include "flambeau/op/dispatch.h"
+#include "flambeau/trace/session.h"
+#include "module.h"
+
+namespace fl::python::capture {
+
+thread_local Capturing* capturing = nullptr;
+
+Modes Modes::now() { return {dispatch_state().grad_enabled, dispatch_state().inference, autocast_state()}; }
+void Modes::set() const {
+  dispatch_state().grad_enabled = grad_enabled;
+  dispatch_state().inference = inference;
+  autocast_state() = autocast;
+}
+bool Modes::operator==(const Modes& o) const {
+  return grad_enabled == o.grad_enabled && inference == o.inference && autocast.mode() == o.autocast.mode() &&
+         autocast.depth == o.autocast.depth && autocast.caches == o.autocast.caches;
+}
+
+void Unit::note_break(const Break& b) {
+  for (const Break& known : breaks)
+    if (known.reason == b.reason && known.where == b.where) return;
+  breaks.push_back(b);
+}
+
+CodeCache& Unit::cache(PyCodeObject* code) {
+  auto [it, is_new] = codes.try_emplace(code);
+  if (is_new) Py_INCREF(code);
+  return it->second;
+}
+
+namespace {
+
+/// What one run of the evaluator over the frame came to.
+struct Attempt {
+  Evaluator::End end = Evaluator::End::Error;
+  int64_t steps = 0;    ///< of the root frame that are a part of the region
+  bool raised = false;  ///< the program raises an exception after them
+  Break why;
+  Modes modes;
+  std::vector<World::Input> inputs;
+  int operators = 0;
+  std::string problem;  ///< the state at the end can't be made again
+};
+
+/// The exception that is being handled, put back at the end.
+class HandledException {
+ public:
+  explicit HandledException(PyThreadState* t) : info_(t->exc_info), before_(Py_XNewRef(info_->exc_value)) {}
+  ~HandledException() { Py_XSETREF(info_->exc_value, before_); }
+  bool unchanged() const { return info_->exc_value == before_; }
+
+ private:
+  _PyErr_StackItem* info_;
+  PyObject* before_;
+};
+
+/// One capture: a copy of the frame, the world behind glass, the evaluator.
+class Capture {
+ public:
+  Capture(PyThreadState* thread, Frame* frame, std::vector<nb::object> stand_ins)
+      : thread_(thread),
+        real_(frame),
+        handled_(thread),
+        copy_(frame),
+        world_(copy_.frame()),
+        evaluator_(&world_),
+        before_(Modes::now()) {
+    world_.set_stand_ins(std::move(stand_ins));
+    state_ = {&world_, &evaluator_};
+    previous_ = std::exchange(capturing, &state_);
+  }
+  ~Capture() {
+    capturing = previous_;
+    before_.set();
+    Py_XDECREF(value_);
+    PyErr_Clear();
+  }
+  Capture(const Capture&) = delete;
+
+  const Modes& before() const { return before_; }
+
+  /// limit: steps of the frame; -1: as far as it goes.
+  Attempt run(int64_t limit) {
+    Attempt a;
+    if (!take_over()) {
+      a.steps = 0;
+      a.why = world_.why();
+      PyErr_Clear();
+      return a;
+    }
+    const Evaluator::Result r = evaluator_.run(thread_, copy_.frame(), false, limit);
+    a.end = r.end;
+    value_ = r.value;
+    a.modes = Modes::now();
+    a.inputs = world_.inputs();
+    a.steps = r.end == Evaluator::End::Limit ? limit : world_.root_steps;
+    if (world_.stopped()) {
+      a.end = Evaluator::End::Error;
+      a.why = world_.why();
+    } else if (r.end == Evaluator::End::Error) {
+      a.raised = true;
+      a.why = {"an exception", ""};
+    } else if (!handled_.unchanged()) {
+      a.problem = "the middle of an exception handler";
+    }
+    PyErr_Clear();
+    return a;
+  }
+
+  /// How the frame goes on, as a recipe. False with `problem` set.
+  bool write(Region& region, Tensors& outputs, std::string& problem) {
+    RecipeWriter writer(world_);
+    const bool fine = write_values(region, writer) && writer.changes();
+    problem = writer.problem;
+    if (!fine) return false;
+    world_.guard_changed();
+    outputs = writer.outputs();
+    region.recipe = writer.take();
+    region.guards = GuardProgram(world_.places(), world_.differences);
+    region.input_places.clear();
+    for (const World::Input& i : world_.inputs()) region.input_places.push_back(i.place);
+    return true;
+  }
+
+ private:
+  // Values of the real frame, as the capture sees them.
+  bool take_over() {
+    Frame* f = copy_.frame();
+    PyCodeObject* code = code_of(f);
+    const std::vector<bool>& live = code_info(code).live[static_cast<size_t>(next_of(real_))];
+    const bool from_start = next_of(real_) == 0;
+    for (int k = 0; k < code->co_nlocalsplus; ++k) {
+      locals_of(f)[k] = nullptr;
+      PyObject* o = locals_of(real_)[k];
+      if (!o || (!from_start && !live[static_cast<size_t>(k)])) continue;
+      PyObject* seen = world_.wrap(o, world_.local(k));
+      if (!seen) return false;
+      locals_of(f)[k] = seen;
+    }
+    const int depth = depth_of(real_);
+    for (int k = 0; k < depth; ++k) {
+      PyObject* o = stack_of(real_)[k];
+      PyObject* seen = o ? world_.wrap(o, world_.stack(k)) : nullptr;
+      if (o && !seen) return false;
+      stack_of(f)[k] = seen;
+      set_depth(f, k + 1);
+    }
+    return true;
+  }
+
+  bool write_values(Region& region, RecipeWriter& writer) {
+    Frame* f = copy_.frame();
+    region.returns = value_ != nullptr;
+    if (region.returns) {
+      region.stack = {writer.of(value_)};
+      return region.stack[0] >= 0;
+    }
+    PyCodeObject* code = code_of(f);
+    region.next_unit = next_of(f);
+    const std::vector<bool>& live = code_info(code).live[static_cast<size_t>(region.next_unit)];
+    for (int k = 0; k < code->co_nlocalsplus; ++k) {
+      PyObject* o = locals_of(f)[k];
+      region.locals.push_back(o && live[static_cast<size_t>(k)] ? writer.of(o) : -1);
+      if (o && live[static_cast<size_t>(k)] && region.locals.back() < 0) return false;
+    }
+    for (int k = 0; k < depth_of(f); ++k) {
+      PyObject* o = stack_of(f)[k];
+      region.stack.push_back(o ? writer.of(o) : -1);
+      if (o && region.stack.back() < 0) return false;
+    }
+    return true;
+  }
+
+  PyThreadState* thread_;
+  Frame* real_;
+  HandledException handled_;
+  FrameCopy copy_;
+  World world_;
+  Evaluator evaluator_;
+  Modes before_;
+  Capturing state_{}, *previous_ = nullptr;
+  PyObject* value_ = nullptr;
+};
+
+int count_calls(const graph::Graph& g) { return g.call_count(); }
+
+/// Finds out how far the region goes, without compiling.
+Attempt explore(PyThreadState* thread, Frame* frame, int64_t limit) {
+  Attempt a;
+  trace::Session session({}, {});
+  Capture capture(thread, frame, {});
+  session.run([&] {
+    a = capture.run(limit);
+    if (a.end == Evaluator::End::Error || !a.problem.empty()) return;
+    Region draft;
+    Tensors outputs;
+    capture.write(draft, outputs, a.problem);
+  });
+  a.operators = count_calls(session.graph());
+  return a;
+}
+
+/// The largest number of steps that can be captured, its end and reason.
+Attempt find_end(PyThreadState* thread, Frame* frame) {
+  constexpr int kTries = 24;
+  Attempt a = explore(thread, frame, -1);
+  Break why = a.why;
+  bool raised = a.raised;
+  for (int k = 0; k < kTries; ++k) {
+    if (a.end != Evaluator::End::Error && a.problem.empty()) break;
+    if (a.end != Evaluator::End::Error && why.reason.empty()) why = {a.problem + " can't be handed on", ""};
+    // Where the end can't be handed on, the region ends a step earlier.
+    const int64_t limit = a.end == Evaluator::End::Error    ? a.steps
+                          : a.end == Evaluator::End::Return ? a.steps
+                                                            : a.steps - 1;
+    if (limit <= 0) {
+      a.steps = 0;
+      break;
+    }
+    a = explore(thread, frame, limit);
+    if (k + 1 == kTries && !a.problem.empty()) a.steps = 0;
+  }
+  a.why = why;
+  a.raised = raised;
+  return a;
+}
+
+/// Dimensions that the user marked: an attribute of the tensor with their numbers.
+std::set<int> marked(PyObject* tensor, const char* attribute) {
+  std::set<int> out;
+  PyObject** dict = _PyObject_GetDictPtr(tensor);
+  PyObject* list = dict && *dict ? PyDict_GetItemString(*dict, attribute) : nullptr;
+  if (list && PyAnySet_Check(list))
+    for (nb::handle d : nb::handle(list))
+      if (PyLong_Check(d.ptr())) out.insert(static_cast<int>(PyLong_AsLong(d.ptr())));
+  return out;
+}
+
+}  // namespace
+
+bool accepts(const Region& region, Frame* frame, std::vector<PyObject*>& places, Tensors& inputs,
+             std::string* why) {
+  if (!region.guards.check(frame, places, why)) return false;
+  inputs.clear();
+  for (int p : region.input_places) {
+    PyObject* o = places[static_cast<size_t>(p)];
+    const Tensor* t = o ? as_tensor(o) : nullptr;
+    if (!t) return false;
+    inputs.push_back(*t);
+  }
+  const trace::TracedProgram& program = region.function->joint().program;
+  if (region.quick->accepts(program, inputs)) return true;
+  std::string text = trace::why_not(program, inputs);
+  if (text.empty()) return true;
+  if (why) *why = text;
+  return false;
+}
+
+PyObject* run_region(Region& region, Frame* frame, const std::vector<PyObject*>& places,
+                     const Tensors& inputs, bool* failed) {
+  // What the changes of the end could drop is held until then.
+  std::vector<nb::object> held;
+  for (const Make& m : region.recipe.steps())
+    if (m.kind == Make::Kind::Place) held.push_back(nb::borrow(places[static_cast<size_t>(m.index)]));
+  Tensors outputs;
+  try {
+    nb::gil_scoped_release unlocked;
+    outputs = (*region.function)(inputs);
+  } catch (...) {
+    *failed = true;
+    return nullptr;
+  }
+  ++region.runs;
+  std::vector<nb::object> made = region.recipe.make(places, outputs);
+  const auto take = [&](int number) {
+    return number < 0 ? nullptr : nb::object(made[static_cast<size_t>(number)]).release().ptr();
+  };
+  if (region.changes_modes) region.modes_after.set();
+  if (region.returns) return take(region.stack[0]);
+  for (size_t k = 0; k < region.locals.size(); ++k) Py_XSETREF(locals_of(frame)[k], take(region.locals[k]));
+  const int depth = depth_of(frame);
+  for (int k = 0; k < depth; ++k) Py_CLEAR(stack_of(frame)[k]);
+  for (size_t k = 0; k < region.stack.size(); ++k) stack_of(frame)[k] = take(region.stack[k]);
+  set_depth(frame, static_cast<int>(region.stack.size()));
+  set_next(frame, region.next_unit);
+  return nullptr;
+}
+
+std::shared_ptr<Region> capture_region(PyThreadState* thread, Frame* frame, Unit& unit, State& state,
+                                       std::string reason) {
+  const auto start = std::chrono::steady_clock::now();
+  const Attempt found = find_end(thread, frame);
+  const bool whole = found.end == Evaluator::End::Return;
+  if (!whole && !found.raised && !found.why.reason.empty()) {
+    unit.note_break(found.why);
+    if (unit.options.fullgraph)
+      FL_RAISE(UnsupportedError, "fullgraph=True, but the function can't be captured as one graph: {}\n{}",
+               found.why.reason, found.why.where);
+  }
+  if (found.steps <= 0 || found.operators == 0) return nullptr;
+
+  auto region = std::make_shared<Region>();
+  region->report.reason = std::move(reason);
+  Tensors inputs;
+  trace::TraceOptions trace_options;
+  PyCodeObject* code = code_of(frame);
+  {
+    // Names of the inputs decide which of their sizes are symbols.
+    for (size_t k = 0; k < found.inputs.size(); ++k) {
+      PyObject* real = found.inputs[k].real;
+      inputs.push_back(*as_tensor(nb::handle(real)));
+      std::set<int> dims = marked(real, "_dynamo_dynamic_indices");
+      if (auto it = state.dynamic_dims.find(std::to_string(k)); it != state.dynamic_dims.end())
+        dims.insert(it->second.begin(), it->second.end());
+      if (unit.options.dynamic == true && inputs.back().is_leaf() && !inputs.back().requires_grad())
+        for (int d = 0; d < inputs.back().dim(); ++d) dims.insert(d);
+      for (int d : marked(real, "_dynamo_static_indices")) dims.erase(d);
+      if (unit.options.dynamic != false && !dims.empty())
+        trace_options.dynamic_dims[static_cast<int>(k)] = {dims.begin(), dims.end()};
+    }
+  }
+  std::string problem;
+  const int64_t limit = whole ? -1 : found.steps;
+  const auto callable = [&](const Tensors& fakes) {
+    std::vector<nb::object> stand_ins;
+    for (size_t k = 0; k < fakes.size(); ++k) {
+      PyTypeObject* type = Py_TYPE(found.inputs[k].real);
+      stand_ins.push_back(type == tensor_type || fakes[k].impl()->python ? wrap(fakes[k])
+                                                                         : wrap_as(type, fakes[k]));
+    }
+    Capture capture(thread, frame, std::move(stand_ins));
+    const Attempt a = capture.run(limit);
+    Tensors outputs;
+    if (a.end == Evaluator::End::Error || !a.problem.empty() || !capture.write(*region, outputs, problem))
+      FL_RAISE(UnsupportedError, "{}",
+               !a.why.reason.empty() ? a.why.reason
+               : !a.problem.empty()  ? a.problem
+                                     : problem);
+    region->modes_after = a.modes;
+    region->changes_modes = !(a.modes == capture.before());
+    return outputs;
+  };
+  aot::CompileOptions options;
+  options.trace = trace_options;
+  options.double_backward = false;
+  GraphCompiler inner = graph_compiler(unit.options, &region->report);
+  const auto compiler = [inner](const graph::Graph& g) {
+    if (!PyGILState_Check()) return inner(g);
+    nb::gil_scoped_release unlocked;
+    return inner(g);
+  };
+  region->function = aot::CompiledFunction::make(callable, inputs, compiler, options);
+  region->quick = std::make_unique<QuickGuard>(region->function->joint().program);
+  if (!whole) region->why_it_ends = found.why.reason;
+  region->report.graph = graph::to_text(region->function->forward_graph());
+  const double total =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  region->report.times.trace = total - region->report.times.lower - region->report.times.codegen;
+  if (option("FLAMBEAU_TIMING") == "1")
+    fmt::print(stderr,
+               "flambeau: {}: capture {:.1f} ms, lowering {:.1f} ms, code generation {:.1f} ms ({})\n",
+               PyUnicode_AsUTF8(code->co_qualname), region->report.times.trace, region->report.times.lower,
+               region->report.times.codegen, region->report.reason);
+  // What does not hold now would be wrong at once.
+  std::vector<PyObject*> places;
+  Tensors again;
+  std::string why;
+  if (!accepts(*region, frame, places, again, &why))
+    FL_RAISE(UnsupportedError, "the guards of the capture don't hold: {}", why);
+  return region;
+}
+
+}  // namespace fl::python::capture
+#endif

@@ -1,0 +1,98 @@
+// A captured stretch of a frame: guards, compiled graph, and how the frame goes on after it.
+#pragma once
+#include "frame.h"
+
+#if FLAMBEAU_CAPTURE
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "flambeau/aot/compiled_function.h"
+#include "flambeau/compile/compile.h"
+#include "flambeau/compile/quick_guard.h"
+#include "guards.h"
+#include "recipe.h"
+#include "world.h"
+
+namespace fl::python::capture {
+
+/// Modes of a thread that a program may change.
+struct Modes {
+  bool grad_enabled, inference;
+  AutocastState autocast;
+  static Modes now();
+  void set() const;
+  bool operator==(const Modes& o) const;
+};
+
+struct Region {
+  GuardProgram guards;
+  std::shared_ptr<aot::CompiledFunction> function;
+  std::unique_ptr<QuickGuard> quick;
+  std::vector<int> input_places;
+  Recipe recipe;
+  /// Numbers of the recipe; -1: nothing. Locals and stack where the frame goes on, or one value to return.
+  std::vector<int> locals, stack;
+  bool returns = false;
+  int next_unit = 0;
+  Modes modes_after;
+  bool changes_modes = false;
+  GraphReport report;
+  std::string why_it_ends;  ///< empty where it returns
+  int64_t runs = 0;
+};
+
+/// What is known of one state of a code object: an instruction and the height of the stack.
+struct State {
+  std::vector<std::shared_ptr<Region>> regions;
+  std::map<std::string, std::set<int>> dynamic_dims;  ///< by the name of the place
+  bool hopeless = false;                              ///< nothing to capture here: runs natively
+  int failures = 0;
+};
+
+struct CodeCache {
+  std::map<std::pair<int, int>, State> states;
+  bool skip = false;  ///< CPython runs it
+  int captures = 0;
+};
+
+/// One call of compile(): its options, what was captured, and what happened.
+class Unit {
+ public:
+  explicit Unit(CompileOptions options) : options(std::move(options)) {}
+  CompileOptions options;
+  std::map<PyCodeObject*, CodeCache> codes;
+  std::vector<std::shared_ptr<Region>> regions;  ///< all, in order of their capture
+  std::vector<Break> breaks;
+  std::vector<std::string> recompiles;
+  int64_t calls = 0;
+
+  void note_break(const Break& b);
+  CodeCache& cache(PyCodeObject* code);
+};
+
+/// Captures from where a frame stands. Null if there is nothing to gain. Raises what fullgraph asks for.
+std::shared_ptr<Region> capture_region(PyThreadState* thread, Frame* frame, Unit& unit, State& state,
+                                       std::string reason);
+
+/// Runs a region on a frame whose guards hold. The value to return, or null with the frame ready to go on;
+/// with an exception set in *failed where the graph raised: then the frame is as it was.
+PyObject* run_region(Region& region, Frame* frame, const std::vector<PyObject*>& places,
+                     const Tensors& inputs, bool* failed);
+
+/// Whether the region may run; fills what it finds.
+bool accepts(const Region& region, Frame* frame, std::vector<PyObject*>& places, Tensors& inputs,
+             std::string* why);
+
+/// The capture that goes on in this thread, or null.
+class Evaluator;
+struct Capturing {
+  World* world;
+  Evaluator* evaluator;
+};
+extern thread_local Capturing* capturing;
+
+}  // namespace fl::python::capture
+#endif

@@ -1,0 +1,452 @@
+#include "world.h"
+
+#if FLAMBEAU_CAPTURE
+#include "builtins.h"
+#include "flambeau/ops/functions.h"
+
+namespace fl::python::capture {
+namespace {
+
+PyObject* type_object(PyObject* o) { return reinterpret_cast<PyObject*>(Py_TYPE(o)); }
+
+/// The C type that a Python class lies over.
+PyTypeObject* builtin_base(PyTypeObject* type) {
+  while (is_python_class(type)) type = type->tp_base;
+  return type;
+}
+
+/// The exception that ends a capture. No handler of the program catches it: the evaluator sees that the
+/// capture has stopped.
+PyObject* stop_exception() {
+  static PyObject* type = PyErr_NewException("flambeau.CaptureStopped", PyExc_BaseException, nullptr);
+  return type;
+}
+
+bool is_value(PyObject* o) {
+  return PyLong_CheckExact(o) || PyFloat_CheckExact(o) || PyUnicode_CheckExact(o) || PyBytes_CheckExact(o) ||
+         PyComplex_CheckExact(o);
+}
+
+}  // namespace
+
+bool is_python_class(PyTypeObject* type) {
+  static const destructor dealloc = [] {
+    const nb::object sample =
+        nb::handle(reinterpret_cast<PyObject*>(&PyType_Type))("Sample", nb::tuple(), nb::dict());
+    return reinterpret_cast<PyTypeObject*>(sample.ptr())->tp_dealloc;
+  }();
+  return type->tp_dealloc == dealloc;
+}
+
+World::World(Frame* root) : root_(root) {}
+
+World::~World() {
+  // Shadows may be parts of cycles; the collector has them.
+  kept_.clear();
+}
+
+PyObject* World::keep(PyObject* o) {
+  kept_.push_back(nb::borrow(o));
+  return o;
+}
+
+std::string World::user_stack() const {
+  std::string out;
+  for (Frame* f = current_frame(PyThreadState_Get()); f; f = f->previous) {
+    PyCodeObject* code = code_of(f);
+    const int line = PyCode_Addr2Line(code, std::max(_PyInterpreterFrame_LASTI(f), 0) * 2);
+    out = fmt::format("  File \"{}\", line {}, in {}\n", PyUnicode_AsUTF8(code->co_filename), line,
+                      PyUnicode_AsUTF8(code->co_name)) +
+          out;
+    if (f == root_) break;
+  }
+  return out;
+}
+
+PyObject* World::stop(const std::string& reason) {
+  if (!stopped_) {
+    stopped_ = true;
+    why_ = {reason, user_stack()};
+  }
+  PyErr_SetString(stop_exception(), reason.c_str());
+  return nullptr;
+}
+
+PyObject* World::checked(PyObject* result) {
+  if (stopped_) {
+    Py_XDECREF(result);
+    if (!PyErr_Occurred()) PyErr_SetString(stop_exception(), why_.reason.c_str());
+    return nullptr;
+  }
+  if (result || !PyErr_Occurred()) return result;
+  static const nb::object module = nb::module_::import_("flambeau._C");
+  static const nb::object unsupported = module.attr("UnsupportedError"),
+                          internal = module.attr("InternalError");
+  const bool not_captured =
+      PyErr_ExceptionMatches(unsupported.ptr()) || PyErr_ExceptionMatches(internal.ptr());
+  const bool missing = PyErr_ExceptionMatches(PyExc_NotImplementedError);
+  if (!not_captured && !missing) return nullptr;
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  if (missing && raised_.count(value)) {
+    PyErr_Restore(type, value, traceback);
+    return nullptr;
+  }
+  const std::string text = text_of(nb::handle(value));
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(traceback);
+  return stop(text);
+}
+
+// --- places ---
+
+int World::place(Step step, int parent, PyObject* key, Py_ssize_t index) {
+  std::string id(reinterpret_cast<const char*>(&step), sizeof step);
+  const auto add = [&id](const auto& v) { id.append(reinterpret_cast<const char*>(&v), sizeof v); };
+  add(parent);
+  add(index);
+  if (key && PyUnicode_CheckExact(key)) {
+    Py_ssize_t size = 0;
+    const char* s = PyUnicode_AsUTF8AndSize(key, &size);
+    id += 's';
+    if (s) id.append(s, static_cast<size_t>(size));
+    PyErr_Clear();
+  } else {
+    add(key);
+  }
+  const auto [it, is_new] = place_by_key_.emplace(id, static_cast<int>(places_.size()));
+  if (is_new) {
+    Place p{step};
+    p.parent = parent;
+    p.index = index;
+    p.key = key ? keep(key) : nullptr;
+    places_.push_back(p);
+  }
+  return it->second;
+}
+
+void World::expect(int at, Check check, PyObject* expected, Py_ssize_t index) {
+  Place& p = places_[static_cast<size_t>(at)];
+  if (p.check != Check::None) return;
+  p.check = check;
+  p.expected = expected ? keep(expected) : nullptr;
+  p.check_index = index;
+}
+
+int World::constant(PyObject* o) { return place(Step::Constant, -1, o); }
+
+int World::place_of(PyObject* o) const {
+  if (auto it = shadow_index_.find(o); it != shadow_index_.end()) return shadows_[it->second].place;
+  if (auto it = input_index_.find(o); it != input_index_.end()) return inputs_[it->second].place;
+  return -1;
+}
+
+PyObject* World::original(PyObject* o) const {
+  if (auto it = shadow_index_.find(o); it != shadow_index_.end()) return shadows_[it->second].real;
+  if (auto it = input_index_.find(o); it != input_index_.end()) return inputs_[it->second].real;
+  return o;
+}
+
+// Gives a new reference to the shadow.
+PyObject* World::remember(PyObject* real, PyObject* shadow, int at, PyObject* before) {
+  shadow_index_[keep(real)] = shadows_.size();
+  shadow_index_[keep(shadow)] = shadows_.size();
+  shadows_.push_back({real, shadow, at, before ? nb::borrow(before) : nb::object()});
+  return Py_NewRef(shadow);
+}
+
+// Which of two places is meant only matters where the order of checks allows it: the later is checked.
+void World::differ(int a, int b) {
+  if (a >= 0 && b >= 0 && a != b) differences.emplace_back(std::min(a, b), std::max(a, b));
+}
+
+void World::guard_changed() {
+  std::vector<size_t> changed;
+  for (size_t k = 0; k < shadows_.size(); ++k)
+    if (is_changed(shadows_[k])) changed.push_back(k);
+  for (size_t k : changed)
+    for (size_t j = 0; j < shadows_.size(); ++j)
+      if (j != k && Py_TYPE(shadows_[j].real) == Py_TYPE(shadows_[k].real))
+        differ(shadows_[k].place, shadows_[j].place);
+  for (const Overlay& o : overlays_)
+    for (const Shadow& s : shadows_)
+      if (s.real != o.target && Py_TYPE(s.real) == Py_TYPE(o.target)) differ(o.place, s.place);
+}
+
+// --- wrap ---
+
+PyObject* World::wrap(PyObject* real, int at) {
+  if (real == Py_None || PyBool_Check(real) || real == Py_Ellipsis || real == Py_NotImplemented) {
+    expect(at, Check::Identity, real);
+    return Py_NewRef(real);
+  }
+  if (is_value(real)) {
+    expect(at, Check::Equal, real);
+    return Py_NewRef(real);
+  }
+  if (auto it = input_index_.find(real); it != input_index_.end()) {
+    if (inputs_[it->second].place != at) expect(at, Check::SameAs, nullptr, inputs_[it->second].place);
+    return Py_NewRef(stand_ins_.empty() ? real : stand_ins_[it->second].ptr());
+  }
+  if (auto it = shadow_index_.find(real); it != shadow_index_.end()) {
+    const Shadow& s = shadows_[it->second];
+    if (s.place != at) {
+      if (at > s.place)
+        expect(at, Check::SameAs, nullptr, s.place);
+      else
+        expect(at, Check::Identity, real);
+    }
+    return Py_NewRef(s.shadow);
+  }
+  if (as_tensor(real)) return wrap_tensor(real, at);
+  PyTypeObject* type = Py_TYPE(real);
+  if (PyFunction_Check(real)) {
+    const Step step = places_[static_cast<size_t>(at)].step;
+    if (step == Step::Local || step == Step::Stack || step == Step::Cell) {
+      const nb::tuple code =
+          nb::make_tuple(nb::handle(PyFunction_GET_CODE(real)), nb::handle(PyFunction_GET_GLOBALS(real)));
+      expect(at, Check::Code, code.ptr());
+    } else {
+      expect(at, Check::Identity, real);
+    }
+    return remember(real, real, at);
+  }
+  if (PyType_Check(real) || PyModule_Check(real) || builtins().is_constant(real)) {
+    expect(at, Check::Identity, real);
+    return Py_NewRef(real);
+  }
+  if (type == &PyMethod_Type) return wrap_method(real, at);
+  if (type == builtins().partial) return wrap_partial(real, at);
+  if (type == &PyCell_Type) return wrap_cell(real, at);
+  if (builtins().is_enumeration(real)) {
+    expect(at, Check::Identity, real);
+    return Py_NewRef(real);
+  }
+  PyTypeObject* base = builtin_base(type);
+  if (base == &PyTuple_Type || builtins().is_named_result(base) || base == builtins().size)
+    return wrap_tuple(real, at);
+  if (base == &PyList_Type) return wrap_list(real, at);
+  if (base == &PyDict_Type || base == &PyODict_Type || base == builtins().default_dict)
+    return wrap_dict(real, at);
+  if (base == &PySet_Type || base == &PyFrozenSet_Type) return wrap_set(real, at);
+  if (base == builtins().deque) return wrap_deque(real, at);
+  if (base == &PyLong_Type || base == &PyFloat_Type ||
+      base == &PyUnicode_Type) {  // a subclass: never changes
+    expect(at, Check::Identity, real);
+    return Py_NewRef(real);
+  }
+  expect(at, Check::Type, type_object(real));
+  if (!is_python_class(type)) opaque_.insert(real);
+  return remember(real, real, at);
+}
+
+PyObject* World::wrap_tensor(PyObject* real, int at) {
+  expect(at, Check::Type, type_object(real));
+  const size_t index = inputs_.size();
+  inputs_.push_back({keep(real), at, root_steps});
+  input_index_[real] = index;
+  if (stand_ins_.empty()) return Py_NewRef(real);
+  if (index >= stand_ins_.size()) return stop("the program read other tensors when it was captured again");
+  PyObject* fake = stand_ins_[index].ptr();
+  input_index_[fake] = index;
+  return Py_NewRef(fake);
+}
+
+PyObject* World::empty_like(PyObject* real, PyTypeObject* base) {
+  const nb::tuple nothing;
+  return base->tp_new(Py_TYPE(real), nothing.ptr(), nullptr);
+}
+
+PyObject* World::wrap_tuple(PyObject* real, int at) {
+  const Py_ssize_t n = PyTuple_GET_SIZE(real);
+  expect(at, Check::Length, type_object(real), n);
+  std::vector<nb::object> items;
+  bool same = true;
+  for (Py_ssize_t k = 0; k < n; ++k) {
+    PyObject* item = wrap(PyTuple_GET_ITEM(real, k), place(Step::TupleItem, at, nullptr, k));
+    if (!item) return nullptr;
+    same = same && item == PyTuple_GET_ITEM(real, k);
+    items.push_back(nb::steal(item));
+  }
+  if (same) return remember(real, real, at);
+  PyObject* shadow = Py_TYPE(real)->tp_alloc(Py_TYPE(real), n);
+  if (!shadow) return nullptr;
+  for (Py_ssize_t k = 0; k < n; ++k)
+    PyTuple_SET_ITEM(shadow, k, items[static_cast<size_t>(k)].release().ptr());
+  const nb::object owned = nb::steal(shadow);
+  return remember(real, shadow, at);
+}
+
+PyObject* World::wrap_list(PyObject* real, int at) {
+  const Py_ssize_t n = PyList_GET_SIZE(real);
+  expect(at, Check::Length, type_object(real), n);
+  const nb::object shadow = nb::steal(empty_like(real, &PyList_Type));
+  if (!shadow.is_valid()) return nullptr;
+  Py_DECREF(remember(real, shadow.ptr(), at));
+  const size_t index = shadows_.size() - 1;
+  for (Py_ssize_t k = 0; k < n; ++k) {
+    const nb::object item = nb::steal(wrap(PyList_GET_ITEM(real, k), place(Step::ListItem, at, nullptr, k)));
+    if (!item.is_valid() || PyList_Append(shadow.ptr(), item.ptr()) < 0) return nullptr;
+  }
+  shadows_[index].before = nb::steal(PyList_GetSlice(shadow.ptr(), 0, n));
+  return Py_NewRef(shadow.ptr());
+}
+
+PyObject* World::wrap_dict(PyObject* real, int at) {
+  const nb::object shadow = nb::steal(empty_like(real, builtin_base(Py_TYPE(real))));
+  if (!shadow.is_valid()) return nullptr;
+  Py_DECREF(remember(real, shadow.ptr(), at));
+  const size_t index = shadows_.size() - 1;
+  const bool ordered = PyODict_Check(real);
+  const nb::list keys;
+  const nb::object iterator = nb::steal(ordered ? PyODict_Type.tp_iter(real) : PyDict_Type.tp_iter(real));
+  while (PyObject* key = PyIter_Next(iterator.ptr())) {
+    PyList_Append(keys.ptr(), key);
+    Py_DECREF(key);
+  }
+  const nb::object expected = nb::steal(PyTuple_New(PyList_GET_SIZE(keys.ptr()) + 1));
+  PyTuple_SET_ITEM(expected.ptr(), 0, Py_NewRef(type_object(real)));
+  const nb::dict before;
+  for (Py_ssize_t k = 0; k < PyList_GET_SIZE(keys.ptr()); ++k) {
+    PyObject* key = PyList_GET_ITEM(keys.ptr(), k);
+    PyTuple_SET_ITEM(expected.ptr(), k + 1, Py_NewRef(key));
+    if (as_tensor(key)) return stop("a dict with tensors as keys is not captured");
+    PyObject* value = PyDict_GetItemWithError(real, key);
+    if (!value) return PyErr_Occurred() ? nullptr : stop("a dict changed while it was read");
+    const nb::object item = nb::steal(wrap(value, place(Step::DictItem, at, key)));
+    if (!item.is_valid()) return nullptr;
+    if ((ordered ? PyODict_SetItem(shadow.ptr(), key, item.ptr())
+                 : PyDict_SetItem(shadow.ptr(), key, item.ptr())) < 0 ||
+        PyDict_SetItem(before.ptr(), key, item.ptr()) < 0)
+      return nullptr;
+  }
+  expect(at, Check::Keys, expected.ptr());
+  shadows_[index].before = before;
+  if (builtin_base(Py_TYPE(real)) == builtins().default_dict) {
+    const nb::object factory = nb::handle(real).attr("default_factory");
+    // The factory is a member of the C struct: its place is the object itself.
+    if (!factory.is_none() && !PyType_Check(factory.ptr()) && !PyFunction_Check(factory.ptr()))
+      return stop("a defaultdict whose factory is neither a class nor a function is not captured");
+    expect(place(Step::Slot, at, builtins().default_factory.ptr()), Check::Identity, factory.ptr());
+    shadow.attr("default_factory") = factory;
+  }
+  return Py_NewRef(shadow.ptr());
+}
+
+PyObject* World::wrap_set(PyObject* real, int at) {
+  const nb::object copy = nb::steal(
+      PyAnySet_CheckExact(real) && PyFrozenSet_Check(real) ? PyFrozenSet_New(real) : PySet_New(real));
+  if (!copy.is_valid()) return nullptr;
+  const nb::object iterator = nb::steal(PyObject_GetIter(copy.ptr()));
+  while (PyObject* item = PyIter_Next(iterator.ptr())) {
+    const nb::object owned = nb::steal(item);
+    const bool constant = is_value(item) || item == Py_None || PyBool_Check(item) || PyType_Check(item) ||
+                          PyFunction_Check(item) || builtins().is_constant(item) ||
+                          builtins().is_enumeration(item) ||
+                          (PyTuple_CheckExact(item) && builtins().is_tuple_of_values(item));
+    if (!constant && (!is_python_class(Py_TYPE(item)) || as_tensor(item)))
+      return stop(fmt::format("a set with a {} in it is not captured", Py_TYPE(item)->tp_name));
+  }
+  if (Py_TYPE(real) != &PySet_Type && Py_TYPE(real) != &PyFrozenSet_Type)
+    return stop("a subclass of set is not captured");
+  // Equality of sets compares their elements by their own __eq__ only where they are not the same object.
+  const nb::object expected = nb::steal(PySet_Check(real) ? PySet_New(real) : PyFrozenSet_New(real));
+  expect(at, Check::SetEqual, expected.ptr());
+  if (PyFrozenSet_Check(real)) return remember(real, real, at);
+  return remember(real, copy.ptr(), at, expected.ptr());
+}
+
+PyObject* World::wrap_deque(PyObject* real, int at) {
+  const Py_ssize_t n = PyObject_Length(real);
+  expect(at, Check::Length, type_object(real), n);
+  const nb::object bound = nb::handle(real).attr("maxlen");
+  const nb::list items;
+  for (Py_ssize_t k = 0; k < n; ++k) {
+    const nb::object item = nb::steal(PySequence_GetItem(real, k));
+    const nb::object wrapped = nb::steal(wrap(item.ptr(), place(Step::DequeItem, at, nullptr, k)));
+    if (!wrapped.is_valid()) return nullptr;
+    PyList_Append(items.ptr(), wrapped.ptr());
+  }
+  if (is_python_class(Py_TYPE(real))) return stop("a subclass of deque is not captured");
+  const nb::object shadow = nb::handle(type_object(real))(items, bound);
+  return remember(real, shadow.ptr(), at, items.ptr());
+}
+
+PyObject* World::wrap_cell(PyObject* real, int at) {
+  expect(at, Check::Type, type_object(real));
+  const nb::object shadow = nb::steal(PyCell_New(nullptr));
+  Py_DECREF(remember(real, shadow.ptr(), at));
+  const size_t index = shadows_.size() - 1;
+  const int inner = place(Step::Cell, at);
+  if (!PyCell_GET(real)) {
+    expect(inner, Check::Absent);
+  } else {
+    const nb::object value = nb::steal(wrap(PyCell_GET(real), inner));
+    if (!value.is_valid()) return nullptr;
+    PyCell_Set(shadow.ptr(), value.ptr());
+    shadows_[index].before = value;
+  }
+  return Py_NewRef(shadow.ptr());
+}
+
+PyObject* World::wrap_method(PyObject* real, int at) {
+  expect(at, Check::Type, type_object(real));
+  const nb::object function = nb::steal(wrap(PyMethod_GET_FUNCTION(real), place(Step::MethodFunction, at)));
+  if (!function.is_valid()) return nullptr;
+  const nb::object self = nb::steal(wrap(PyMethod_GET_SELF(real), place(Step::MethodSelf, at)));
+  if (!self.is_valid()) return nullptr;
+  if (self.ptr() == PyMethod_GET_SELF(real) && function.ptr() == PyMethod_GET_FUNCTION(real))
+    return remember(real, real, at);
+  const nb::object shadow = nb::steal(PyMethod_New(function.ptr(), self.ptr()));
+  return remember(real, shadow.ptr(), at);
+}
+
+PyObject* World::wrap_partial(PyObject* real, int at) {
+  expect(at, Check::Type, type_object(real));
+  const nb::handle p(real);
+  const nb::object function = nb::steal(wrap(p.attr("func").ptr(), place(Step::PartialFunction, at)));
+  if (!function.is_valid()) return nullptr;
+  const nb::object args = nb::steal(wrap(p.attr("args").ptr(), place(Step::PartialArguments, at)));
+  if (!args.is_valid()) return nullptr;
+  const nb::object keywords = nb::steal(wrap(p.attr("keywords").ptr(), place(Step::PartialKeywords, at)));
+  if (!keywords.is_valid()) return nullptr;
+  const nb::object shadow = nb::handle(type_object(real))(function, *nb::borrow<nb::args>(args),
+                                                          **nb::borrow<nb::kwargs>(keywords));
+  return remember(real, shadow.ptr(), at);
+}
+
+bool World::is_changed(const Shadow& s) {
+  if (s.real == s.shadow) return false;
+  PyObject* now = s.shadow;
+  PyObject* before = s.before.ptr();
+  const auto same_items = [&](PyObject* items) {
+    const Py_ssize_t n = PyList_GET_SIZE(before);
+    if (PySequence_Fast_GET_SIZE(items) != n) return false;
+    for (Py_ssize_t k = 0; k < n; ++k)
+      if (PySequence_Fast_GET_ITEM(items, k) != PyList_GET_ITEM(before, k)) return false;
+    return true;
+  };
+  if (PyCell_Check(now)) return PyCell_GET(now) != before;
+  if (!before) return false;
+  if (PyList_Check(now)) return !same_items(now);
+  if (PyDict_Check(now)) {
+    const nb::object keys = nb::steal(
+        PyODict_Check(now) ? PySequence_List(nb::steal(PyODict_Type.tp_iter(now)).ptr()) : PyDict_Keys(now));
+    const nb::object old = nb::steal(PyDict_Keys(before));
+    if (PyList_GET_SIZE(keys.ptr()) != PyList_GET_SIZE(old.ptr())) return true;
+    for (Py_ssize_t k = 0; k < PyList_GET_SIZE(old.ptr()); ++k) {
+      PyObject* key = PyList_GET_ITEM(keys.ptr(), k);
+      if (key != PyList_GET_ITEM(old.ptr(), k) || PyDict_GetItem(now, key) != PyDict_GetItem(before, key))
+        return true;
+    }
+    return false;
+  }
+  if (PyAnySet_Check(now)) return PyObject_RichCompareBool(now, before, Py_NE) != 0;
+  const nb::object items = nb::steal(PySequence_List(now));  // a deque
+  return !same_items(items.ptr());
+}
+
+}  // namespace fl::python::capture
+#endif

@@ -1,0 +1,191 @@
+// What a capture sees of the program: objects from outside are read through places, and each reading leaves
+// a guard. Tensors are replaced by their stand-ins, containers and cells by copies ("shadows") that hold
+// stand-ins; attributes of objects and globals are written into overlays. Objects that the capture makes are
+// real. So C code runs on them as ever, and nothing outside changes while a program is captured.
+#pragma once
+#include "frame.h"
+
+#if FLAMBEAU_CAPTURE
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "guards.h"
+#include "object.h"
+
+namespace fl::python::capture {
+
+/// Where and why a capture ended.
+struct Break {
+  std::string reason;
+  std::string where;  ///< the user's lines, outermost first
+};
+
+class World {
+ public:
+  /// The frame whose values the places start from.
+  explicit World(Frame* root);
+  ~World();
+  World(const World&) = delete;
+
+  // --- state ---
+  /// Ends the capture: sets an exception that no handler catches. Returns null.
+  PyObject* stop(const std::string& reason);
+  bool stopped() const { return stopped_; }
+  const Break& why() const { return why_; }
+  /// After a call into C: an error that says that the program can't be captured ends the capture.
+  PyObject* checked(PyObject* result);
+  /// Steps of the root frame so far; set by the evaluator.
+  int64_t root_steps = 0;
+  Frame* root() const { return root_; }
+
+  // --- reading: new references, null with an error set ---
+  PyObject* wrap(PyObject* real, int place);
+  PyObject* getattr(PyObject* o, PyObject* name);
+  PyObject* generic_attribute(PyObject* o, PyObject* name, bool* unbound);
+  /// The same; a method of the type that only lacks its self comes as it is, with *unbound set.
+  PyObject* get_method(PyObject* o, PyObject* name, bool* unbound);
+  PyObject* global(Frame* f, PyObject* name);
+  PyObject* subscript(PyObject* o, PyObject* key);
+  PyObject* iterate(PyObject* o);
+  PyObject* import_name(Frame* f, PyObject* name, PyObject* from, PyObject* level);
+  /// The cell of a free variable of the function that a frame runs.
+  PyObject* free_cell(Frame* f, Py_ssize_t index);
+  PyObject* compare_identity(PyObject* a, PyObject* b, bool invert);
+
+  // --- writing: -1 with an error set ---
+  int setattr(PyObject* o, PyObject* name, PyObject* value);  ///< null deletes
+  int generic_setattr(PyObject* o, PyObject* name, PyObject* value);
+  PyObject* instance_dict(PyObject* o);
+  int set_global(Frame* f, PyObject* name, PyObject* value);  ///< null deletes
+
+  // --- calls ---
+  PyObject* call(PyObject* f, PyObject* const* args, size_t positional, PyObject* keywords);
+  /// Whether C may work on operands by their types' slots. Otherwise ends the capture.
+  bool may_use(PyObject* o);
+  bool may_use(PyObject* a, PyObject* b) { return may_use(a) && may_use(b); }
+  /// Truth of a value; -1 with an error set.
+  int truth(PyObject* o);
+
+  /// The arguments of a function that is called, where they are its defaults.
+  bool take_defaults(Frame* f);
+  /// Cells of a generator that C has just made.
+  bool take_cells(Frame* generator);
+
+  // --- what the capture found ---
+  int local(int slot) { return place(Step::Local, -1, nullptr, slot); }
+  int stack(int slot) { return place(Step::Stack, -1, nullptr, slot); }
+  const std::vector<Place>& places() const { return places_; }
+  /// The real tensors that were read, in order; `places` beside them, `steps` when.
+  struct Input {
+    PyObject* real;
+    int place;
+    int64_t step;
+  };
+  const std::vector<Input>& inputs() const { return inputs_; }
+  /// Python objects that stand for the inputs, in their order; set before the capture runs. Without them
+  /// tensors stand for themselves.
+  void set_stand_ins(std::vector<nb::object> list) { stand_ins_ = std::move(list); }
+
+  /// The place of an object from outside or of its shadow; -1: made by the capture.
+  int place_of(PyObject* o) const;
+  /// The object that a shadow stands for; o itself if it is none.
+  PyObject* original(PyObject* o) const;
+  bool is_opaque(PyObject* o) const { return opaque_.count(o) > 0; }
+  /// A place whose object has to be the constant.
+  int constant(PyObject* o);
+  /// Cells that the capture made.
+  bool made_cell(PyObject* cell) const { return cells_.count(cell) > 0; }
+  void note_cell(PyObject* cell) { cells_.insert(keep(cell)); }
+  /// Functions and classes that the capture made.
+  bool was_made(PyObject* o) const { return made_.count(o) > 0; }
+  void note_made(PyObject* o) { made_.insert(keep(o)); }
+
+  struct Shadow {
+    PyObject *real, *shadow;
+    int place;
+    nb::object before;  ///< the contents at the start, as a list, dict or set
+  };
+  const std::vector<Shadow>& shadows() const { return shadows_; }
+  struct Overlay {
+    PyObject* target;  ///< an object, or the dict of a module
+    int place;
+    PyObject* changes;  ///< dict: name -> value, or `deleted()`
+    bool is_globals;
+  };
+  const std::vector<Overlay>& overlays() const { return overlays_; }
+  static PyObject* deleted();
+  /// Guards that two places give different objects.
+  void differ(int a, int b);
+  Differences differences;
+  /// Whether the contents of a shadow are not what they were.
+  static bool is_changed(const Shadow& s);
+  /// An exception that `raise` made: an error of the program, not of the capture.
+  void note_raised(PyObject* exception) { raised_.insert(keep(exception)); }
+  /// For the end of a capture: two objects of a kind stay two where one of them is changed.
+  void guard_changed();
+
+ private:
+  friend class Builtins;
+  int place(Step step, int parent, PyObject* key = nullptr, Py_ssize_t index = 0);
+  void expect(int place, Check check, PyObject* expected = nullptr, Py_ssize_t index = 0);
+  PyObject* keep(PyObject* o);
+  PyObject* remember(PyObject* real, PyObject* shadow, int place, PyObject* before = nullptr);
+  PyObject* wrap_tensor(PyObject* real, int place);
+  PyObject* wrap_tuple(PyObject* real, int place);
+  PyObject* wrap_list(PyObject* real, int place);
+  PyObject* wrap_dict(PyObject* real, int place);
+  PyObject* wrap_set(PyObject* real, int place);
+  PyObject* wrap_deque(PyObject* real, int place);
+  PyObject* wrap_cell(PyObject* real, int place);
+  PyObject* wrap_method(PyObject* real, int place);
+  PyObject* wrap_partial(PyObject* real, int place);
+  PyObject* empty_like(PyObject* real, PyTypeObject* base);
+
+  /// An attribute of a type, borrowed; null if there is none. Guarded.
+  PyObject* type_attribute(PyTypeObject* type, PyObject* name);
+  void guard_type(PyTypeObject* type);
+  PyObject* find_attribute(PyObject* o, PyObject* name, bool* unbound);
+  PyObject* attribute_of_tensor(PyObject* o, PyObject* name, bool* unbound);
+  PyObject* attribute_of_function(PyObject* o, PyObject* name);
+  PyObject* attribute_of_type(PyTypeObject* type, PyObject* name);
+  PyObject* attribute_of_module(PyObject* module, PyObject* name);
+  PyObject* attribute_of_super(PyObject* super, PyObject* name);
+  PyObject* attribute_of_nn_module(PyObject* o, PyObject* name, bool* found);
+  PyObject* instance_attribute(PyObject* o, PyObject* name, bool* found);
+  PyObject* bind(PyObject* descriptor, PyObject* o, PyTypeObject* type);
+  PyObject* overlay_of(PyObject* target, int place, bool make, bool globals);
+  /// Whether a function in C may run; otherwise ends the capture.
+  bool may_call(PyObject* f, PyObject* const* args, size_t count);
+  bool is_plain_type(PyTypeObject* type);
+  std::string user_stack() const;
+
+  Frame* root_;
+  bool stopped_ = false;
+  Break why_;
+  std::vector<Place> places_;
+  std::unordered_map<std::string, int> place_by_key_;
+  std::unordered_map<PyObject*, int> shadow_index_;  // of the real object and of its shadow
+  std::vector<Shadow> shadows_;
+  std::vector<Input> inputs_;
+  std::unordered_map<PyObject*, size_t> input_index_;  // real and stand-in
+  std::vector<nb::object> stand_ins_;
+  std::unordered_set<PyObject*> opaque_, cells_, made_, raised_;
+  std::vector<Overlay> overlays_;
+  std::unordered_map<PyObject*, size_t> overlay_index_;
+  std::unordered_map<PyObject*, PyObject*> full_dicts_;  // object -> shadow of its __dict__
+  std::vector<nb::object> kept_;
+};
+
+/// A new reference to a tensor's object.
+PyObject* wrap_tensor_object(const Tensor& t);
+/// Whether an object is a symbolic integer.
+bool is_sym_int(PyObject* o);
+
+/// Whether a class was made by a class statement.
+bool is_python_class(PyTypeObject* type);
+
+}  // namespace fl::python::capture
+#endif

@@ -331,8 +331,11 @@ TracedProgram Session::Recorder::finish(const Tensors& outputs) {
   collect_grads(values);
   find_grad_owners();
   graph().set_outputs(std::move(values));
-  for (size_t i = 0; i < fakes.size(); ++i)
-    program_->inputs[i].written = standing_for(fakes[i].storage().get())->written;
+  for (size_t i = 0; i < fakes.size(); ++i) {
+    const StandingStorage* s = standing_for(fakes[i].storage().get());
+    FL_CHECK(s, UnsupportedError, "input {} got another storage while the function ran", i);
+    program_->inputs[i].written = s->written;
+  }
   for (CapturedInfo& c : program_->captured) c.written = standing_for(c.tensor.storage().get())->written;
   undo();
   drop_unused();

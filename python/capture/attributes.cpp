@@ -362,7 +362,7 @@ int World::setattr(PyObject* o, PyObject* name, PyObject* value) {
   };
   if (is_opaque(o) || PyModule_Check(o) || PyType_Check(o)) return refuse();
   if (as_tensor(o)) {
-    if (place_of(o) >= 0 && !type_attribute(type, name)) return refuse();
+    if (is_text(name, "data") || (place_of(o) >= 0 && !type_attribute(type, name))) return refuse();
     const int r = value ? PyObject_SetAttr(o, name, value) : PyObject_DelAttr(o, name);
     if (r < 0) checked(nullptr);
     return r;

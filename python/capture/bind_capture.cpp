@@ -122,7 +122,6 @@ PyTypeObject* make_type() {
       {"__dictoffset__", T_PYSSIZET, offsetof(CapturedObject, dict), READONLY, nullptr},
       {"__weaklistoffset__", T_PYSSIZET, offsetof(CapturedObject, weak_references), READONLY, nullptr},
       {"__vectorcalloffset__", T_PYSSIZET, offsetof(CapturedObject, vectorcall), READONLY, nullptr},
-      {"__wrapped__", T_OBJECT, offsetof(CapturedObject, function), READONLY, "What was compiled."},
       {}};
   static PyMethodDef methods[] = {
       {"explain", explain_method, METH_NOARGS,

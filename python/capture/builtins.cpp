@@ -145,6 +145,12 @@ Builtins::Builtins() {
   default_factory = collections.attr("defaultdict").attr("__dict__").attr("__getitem__")("default_factory");
   size = type(nb::module_::import_("flambeau._C").attr("Size"));
   enum_type = type(nb::module_::import_("enum").attr("EnumMeta"));
+  const nb::module_ own = nb::module_::import_("flambeau._C");
+  for (const char* name :
+       {"dtype", "device", "layout", "memory_format", "Generator", "DispatchKey", "DispatchKeySet"})
+    constant_types_.insert(type(own.attr(name)));
+  unsupported_error = nb::module_::import_("flambeau._C").attr("UnsupportedError");
+  internal_error = nb::module_::import_("flambeau._C").attr("InternalError");
   const nb::handle sample = nb::handle(Py_None);
   method_wrapper = Py_TYPE(nb::object(sample.attr("__str__")).ptr());
   wrapper_descriptor = Py_TYPE(nb::object(object.attr("__setattr__")).ptr());
@@ -240,6 +246,7 @@ Intrinsic Builtins::intrinsic(PyObject* function) const {
 }
 
 bool Builtins::is_of_library(PyTypeObject* type) {
+  if (nb::type_check(nb::handle(reinterpret_cast<PyObject*>(type)))) return true;
   return strncmp(type->tp_name, "flambeau.", 9) == 0 || strncmp(type->tp_name, "nanobind.", 9) == 0;
 }
 
@@ -263,8 +270,14 @@ bool Builtins::is_constant(PyObject* o) const {
   return t == &PyMethodDescr_Type || t == &PyWrapperDescr_Type || t == &PyGetSetDescr_Type ||
          t == &PyMemberDescr_Type || t == &PyClassMethodDescr_Type || t == &PyProperty_Type ||
          t == &PyStaticMethod_Type || t == &PyClassMethod_Type || t == &PyCode_Type || t == lru_cache ||
-         t == &PyRange_Type || t == &PySlice_Type || PyWeakref_Check(o) ||
-         (is_of_library(t) && t != size && !as_tensor(o));
+         t == &PyRange_Type || t == &PySlice_Type || PyWeakref_Check(o) || constant_types_.count(t) > 0 ||
+         is_function_of_library(t);
+}
+
+bool Builtins::is_function_of_library(PyTypeObject* type) {
+  return is_of_library(type) &&
+         (strstr(type->tp_name, "nb_func") || strstr(type->tp_name, "nb_method") ||
+          strstr(type->tp_name, "flambeau.Operator") || strstr(type->tp_name, "_Operator"));
 }
 
 bool Builtins::is_enumeration(PyObject* o) const { return PyType_IsSubtype(Py_TYPE(Py_TYPE(o)), enum_type); }
@@ -316,16 +329,26 @@ bool Builtins::is_forbidden(PyObject* function) const {
                                                         "_clear_autocast_cache",
                                                         "share_memory_",
                                                         "set_default_dtype",
-                                                        "_set_default_dtype"};
+                                                        "_set_default_dtype",
+                                                        "_set_inference",
+                                                        "_tensor_on_storage",
+                                                        "_make_wrapper_subclass",
+                                                        "set_",
+                                                        "__copy__",
+                                                        "__deepcopy__"};
   nb::object name = nb::steal(PyObject_GetAttrString(function, "__name__"));
   if (!name.is_valid()) PyErr_Clear();
   return name.is_valid() && PyUnicode_Check(name.ptr()) && names.count(PyUnicode_AsUTF8(name.ptr())) > 0;
 }
 
 PyObject* Builtins::module_getattr() const {
-  static const nb::object f =
-      nb::module_::import_("flambeau.nn").attr("Module").attr("__dict__").attr("__getitem__")("__getattr__");
-  return f.ptr();
+  static PyObject* f = nb::object(nb::module_::import_("flambeau.nn")
+                                      .attr("Module")
+                                      .attr("__dict__")
+                                      .attr("__getitem__")("__getattr__"))
+                           .release()
+                           .ptr();
+  return f;
 }
 
 const Builtins& builtins() {
@@ -458,10 +481,6 @@ PyObject* World::call(PyObject* f, PyObject* const* args, size_t positional, PyO
   }
   if (Intrinsic i = builtins().intrinsic(f)) return i(*this, args, positional, keywords);
   if (PyFunction_Check(f)) return checked(PyObject_Vectorcall(f, args, positional, keywords));
-  if (type == builtins().lru_cache) {
-    const nb::object inner = nb::handle(f).attr("__wrapped__");
-    return call(inner.ptr(), args, positional, keywords);
-  }
   if (type == builtins().partial) {
     const nb::object inner = nb::handle(f).attr("func");
     if (!PyFunction_Check(inner.ptr()) && !PyMethod_Check(inner.ptr()) && !may_call(inner.ptr(), args, total))

@@ -33,17 +33,19 @@ class Builtins {
   /// A function or type of this library in C that must not be called while a program is captured.
   bool is_forbidden(PyObject* function) const;
   static bool is_of_library(PyTypeObject* type);
+  static bool is_function_of_library(PyTypeObject* type);
   /// Module.__getattr__.
   PyObject* module_getattr() const;
 
   PyTypeObject *partial, *deque, *default_dict, *size, *lru_cache, *enum_type, *method_wrapper,
       *wrapper_descriptor, *method_descriptor, *class_method_descriptor;
   nb::object default_factory;
+  nb::object unsupported_error, internal_error;
 
  private:
   std::unordered_map<PyObject*, Intrinsic> intrinsics_;
   std::unordered_set<PyObject*> pure_;
-  std::unordered_set<PyTypeObject*> plain_;
+  std::unordered_set<PyTypeObject*> plain_, constant_types_;
 };
 
 const Builtins& builtins();

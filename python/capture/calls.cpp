@@ -191,8 +191,8 @@ Status Run::exceptions(const Instruction& i) {
       return replace(1, PyBool_FromLong(r));
     }
     case RERAISE: {
-      if (i.arg) unit = static_cast<int>(PyLong_AsLong(peek(i.arg + 1)));
-      set_running(frame, unit);
+      // For the line that tracebacks show; the handler is that of this instruction.
+      if (i.arg) set_running(frame, static_cast<int>(PyLong_AsLong(peek(i.arg + 1))));
       PyObject* value = pop();
       PyErr_Restore(Py_NewRef(Py_TYPE(value)), value, PyException_GetTraceback(value));
       return Status::Error;

@@ -85,6 +85,7 @@ bool Run::handle_error() {
   PyException_SetTraceback(value, traceback ? traceback : Py_None);
   Py_XDECREF(type);
   Py_XDECREF(traceback);
+  if (world) world->note_handled(value);
   push(value);
   pc = h->target;
   return true;

@@ -37,6 +37,15 @@ bool has_stack_left() {
   return !limit || &here - limit > (1 << 20);
 }
 
+/// A level of Python's recursion; not fine, with RecursionError set, at the limit.
+struct Deeper {
+  explicit Deeper(const char* where) : fine(!Py_EnterRecursiveCall(where)) {}
+  ~Deeper() {
+    if (fine) Py_LeaveRecursiveCall();
+  }
+  const bool fine;
+};
+
 PyObject* run_default(PyThreadState* thread, Frame* f, bool throwing) {
   return previous_hook ? previous_hook(thread, f, throwing) : _PyEval_EvalFrameDefault(thread, f, throwing);
 }
@@ -60,10 +69,8 @@ PyObject* evaluate(PyThreadState* thread, Frame* f, bool throwing) {
       return nullptr;
     }
   }
-  if (Py_EnterRecursiveCall(" while a program is captured")) return nullptr;
-  const Evaluator::Result r = capturing->evaluator->run(thread, f, throwing);
-  Py_LeaveRecursiveCall();
-  return r.value;
+  const Deeper deeper(" while calling a Python object");
+  return deeper.fine ? capturing->evaluator->run(thread, f, throwing).value : nullptr;
 }
 
 const std::string& standard_library() {
@@ -127,7 +134,10 @@ class Drive {
             return run_default(thread_, frame_, false);
       }
       if (PyErr_CheckSignals() < 0) return throw_here();
-      const Evaluator::Result r = Evaluator(nullptr).run(thread_, frame_, false, 1);
+      const Instruction& next = code_info(code_of(frame_)).at[static_cast<size_t>(next_of(frame_))];
+      if (next.op == RERAISE || !has_stack_left()) return run_default(thread_, frame_, false);
+      const int64_t steps = std::max<int64_t>(idle ? state.nothing_for : 1, 1);
+      const Evaluator::Result r = Evaluator(nullptr).run(thread_, frame_, false, steps);
       if (r.end == Evaluator::End::Return) return r.value;
       if (r.end == Evaluator::End::Error) return run_default(thread_, frame_, true);
     }
@@ -203,8 +213,14 @@ class Drive {
     } catch (...) {
       raise_in_python(std::current_exception());
       if (unit_.options.fullgraph) return nullptr;
-      PyErr_Clear();
-      unit_.note_break({"an error in the capture", ""});
+      PyObject *type, *value, *traceback;
+      PyErr_Fetch(&type, &value, &traceback);
+      PyErr_NormalizeException(&type, &value, &traceback);
+      unit_.note_break(
+          {fmt::format("an error in the capture: {}", value ? text_of(nb::handle(value)) : "?"), ""});
+      Py_XDECREF(type);
+      Py_XDECREF(value);
+      Py_XDECREF(traceback);
     }
     if (++state.failures > 1) state.hopeless = true;
     return nullptr;
@@ -230,7 +246,8 @@ PyObject* hook(PyThreadState* thread, Frame* f, int throwing) {
     }
   }
   Unit* unit = thread_state.unit;
-  if (!unit || thread_state.plain || throwing || is_generator(f) || is_watched(thread) || f->frame_obj)
+  if (!unit || thread_state.plain || !has_stack_left() || throwing || is_generator(f) || is_watched(thread) ||
+      f->frame_obj)
     return run_default(thread, f, throwing);
   PyCodeObject* code = code_of(f);
   CodeCache& cache = unit->cache(code);
@@ -240,7 +257,8 @@ PyObject* hook(PyThreadState* thread, Frame* f, int throwing) {
       cache.skip = true;
       return run_default(thread, f, throwing);
     }
-    return Drive(thread, f, *unit, cache).run();
+    const Deeper deeper(" while calling a Python object");
+    return deeper.fine ? Drive(thread, f, *unit, cache).run() : nullptr;
   } catch (...) {
     raise_in_python(std::current_exception());
     return nullptr;

@@ -181,7 +181,10 @@ void Recipe::fill(const Make& m, const std::vector<nb::object>& made) const {
       check(PyCell_Set(o, part(1)));
       break;
     case Kind::SetState:
-      nb::handle(o).attr("__setstate__")(nb::handle(part(1)));
+      if (nb::hasattr(nb::handle(o), "__setstate__"))
+        nb::handle(o).attr("__setstate__")(nb::handle(part(1)));
+      else
+        nb::handle(o).attr("__dict__").attr("update")(nb::handle(part(1)));
       break;
     case Kind::AssignList: {
       const nb::object items = owned(PyList_New(0));
@@ -209,13 +212,14 @@ void Recipe::fill(const Make& m, const std::vector<nb::object>& made) const {
       check(PyObject_GenericSetAttr(o, part(1), part(2)));
       break;
     case Kind::DeleteAttribute:
-      check(PyObject_GenericSetAttr(o, part(1), nullptr));
+      if (PyObject_GenericSetAttr(o, part(1), nullptr) < 0)
+        PyErr_Clear();  // it may have been there for a while only
       break;
     case Kind::SetItem:
       check(PyDict_SetItem(o, part(1), part(2)));
       break;
     case Kind::DeleteItem:
-      check(PyDict_DelItem(o, part(1)));
+      if (PyDict_DelItem(o, part(1)) < 0) PyErr_Clear();
       break;
     default:
       break;

@@ -80,6 +80,8 @@ class RecipeWriter {
   const Tensors& outputs() const { return outputs_; }
   Recipe take() { return std::move(recipe_); }
   std::string problem;
+  /// With a problem: the steps of the frame before it began; -1: not known.
+  int64_t began = -1;
 
  private:
   int add(Make::Kind kind, std::vector<int> parts = {}, PyObject* object = nullptr, int index = -1);

@@ -180,6 +180,7 @@ int RecipeWriter::instance(PyObject* o) {
   if (world_.was_made(type_object(o))) return fail("an object of a class that was made in the captured part");
   int made = -1;
   if (PyExceptionInstance_Check(o)) {
+    if ((began = world_.handled_at(o)) >= 0) return fail("an exception that was raised in the captured part");
     const nb::object args = nb::handle(o).attr("args");
     const int given = of(args.ptr());
     if (given < 0) return -1;

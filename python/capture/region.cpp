@@ -13,7 +13,9 @@ namespace fl::python::capture {
 
 thread_local Capturing* capturing = nullptr;
 
-Modes Modes::now() { return {dispatch_state().grad_enabled, dispatch_state().inference, autocast_state()}; }
+Modes Modes::now() {
+  return {dispatch_state().grad_enabled, dispatch_state().inference, autocast_state(), fl::default_dtype()};
+}
 void Modes::set() const {
   dispatch_state().grad_enabled = grad_enabled;
   dispatch_state().inference = inference;
@@ -21,7 +23,8 @@ void Modes::set() const {
 }
 bool Modes::operator==(const Modes& o) const {
   return grad_enabled == o.grad_enabled && inference == o.inference && autocast.mode() == o.autocast.mode() &&
-         autocast.depth == o.autocast.depth && autocast.caches == o.autocast.caches;
+         autocast.depth == o.autocast.depth && autocast.caches == o.autocast.caches &&
+         default_dtype == o.default_dtype;
 }
 
 void Unit::note_break(const Break& b) {
@@ -46,8 +49,10 @@ struct Attempt {
   Break why;
   Modes modes;
   std::vector<World::Input> inputs;
+  int64_t farthest = 0;  ///< steps that went well, whether or not their end can be handed on
   int operators = 0;
   std::string problem;  ///< the state at the end can't be made again
+  int64_t began = -1;   ///< the step with which the problem began; -1: not known
 };
 
 /// The exception that is being handled, put back at the end.
@@ -107,7 +112,15 @@ class Capture {
       a.why = world_.why();
     } else if (r.end == Evaluator::End::Error) {
       a.raised = true;
-      a.why = {"an exception", ""};
+      PyObject *type, *value, *traceback;
+      PyErr_Fetch(&type, &value, &traceback);
+      PyErr_NormalizeException(&type, &value, &traceback);
+      a.why = {
+          value ? fmt::format("{}: {}", Py_TYPE(value)->tp_name, text_of(nb::handle(value))) : "an exception",
+          ""};
+      Py_XDECREF(type);
+      Py_XDECREF(value);
+      Py_XDECREF(traceback);
     } else if (!handled_.unchanged()) {
       a.problem = "the middle of an exception handler";
     }
@@ -116,10 +129,11 @@ class Capture {
   }
 
   /// How the frame goes on, as a recipe. False with `problem` set.
-  bool write(Region& region, Tensors& outputs, std::string& problem) {
+  bool write(Region& region, Tensors& outputs, std::string& problem, int64_t* began = nullptr) {
     RecipeWriter writer(world_);
     const bool fine = write_values(region, writer) && writer.changes();
     problem = writer.problem;
+    if (began) *began = writer.began;
     if (!fine) return false;
     world_.guard_changed();
     outputs = writer.outputs();
@@ -202,7 +216,7 @@ Attempt explore(PyThreadState* thread, Frame* frame, int64_t limit) {
     if (a.end == Evaluator::End::Error || !a.problem.empty()) return;
     Region draft;
     Tensors outputs;
-    capture.write(draft, outputs, a.problem);
+    capture.write(draft, outputs, a.problem, &a.began);
   });
   a.operators = count_calls(session.graph());
   return a;
@@ -213,14 +227,14 @@ Attempt find_end(PyThreadState* thread, Frame* frame) {
   constexpr int kTries = 24;
   Attempt a = explore(thread, frame, -1);
   Break why = a.why;
-  bool raised = a.raised;
+  const bool raised = a.raised;
+  const int64_t farthest = a.operators ? 0 : a.steps;
   for (int k = 0; k < kTries; ++k) {
     if (a.end != Evaluator::End::Error && a.problem.empty()) break;
     if (a.end != Evaluator::End::Error && why.reason.empty()) why = {a.problem + " can't be handed on", ""};
     // Where the end can't be handed on, the region ends a step earlier.
-    const int64_t limit = a.end == Evaluator::End::Error    ? a.steps
-                          : a.end == Evaluator::End::Return ? a.steps
-                                                            : a.steps - 1;
+    const bool at_step = a.end == Evaluator::End::Error || a.end == Evaluator::End::Return;
+    const int64_t limit = a.began >= 0 ? std::min(a.began, a.steps) : at_step ? a.steps : a.steps - 1;
     if (limit <= 0) {
       a.steps = 0;
       break;
@@ -230,6 +244,7 @@ Attempt find_end(PyThreadState* thread, Frame* frame) {
   }
   a.why = why;
   a.raised = raised;
+  a.farthest = farthest;
   return a;
 }
 
@@ -248,6 +263,10 @@ std::set<int> marked(PyObject* tensor, const char* attribute) {
 
 bool accepts(const Region& region, Frame* frame, std::vector<PyObject*>& places, Tensors& inputs,
              std::string* why) {
+  if (!(Modes::now() == region.modes_before)) {
+    if (why) *why = "gradients, autocast, inference mode or the default dtype are in another state";
+    return false;
+  }
   if (!region.guards.check(frame, places, why)) return false;
   inputs.clear();
   for (int p : region.input_places) {
@@ -279,6 +298,11 @@ PyObject* run_region(Region& region, Frame* frame, const std::vector<PyObject*>&
     return nullptr;
   }
   ++region.runs;
+  if (dispatch_state().inference)
+    for (const Tensor& t : outputs)
+      if (t.defined() && std::none_of(inputs.begin(), inputs.end(),
+                                      [&](const Tensor& i) { return i.storage() == t.storage(); }))
+        t.impl()->inference = true;
   std::vector<nb::object> made = region.recipe.make(places, outputs);
   const auto take = [&](int number) {
     return number < 0 ? nullptr : nb::object(made[static_cast<size_t>(number)]).release().ptr();
@@ -305,7 +329,10 @@ std::shared_ptr<Region> capture_region(PyThreadState* thread, Frame* frame, Unit
       FL_RAISE(UnsupportedError, "fullgraph=True, but the function can't be captured as one graph: {}\n{}",
                found.why.reason, found.why.where);
   }
-  if (found.steps <= 0 || found.operators == 0) return nullptr;
+  if (found.steps <= 0 || found.operators == 0) {
+    state.nothing_for = std::max<int64_t>(found.farthest, 0) + 1;
+    return nullptr;
+  }
 
   auto region = std::make_shared<Region>();
   region->report.reason = std::move(reason);
@@ -344,6 +371,7 @@ std::shared_ptr<Region> capture_region(PyThreadState* thread, Frame* frame, Unit
                !a.why.reason.empty() ? a.why.reason
                : !a.problem.empty()  ? a.problem
                                      : problem);
+    region->modes_before = capture.before();
     region->modes_after = a.modes;
     region->changes_modes = !(a.modes == capture.before());
     return outputs;

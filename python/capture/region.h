@@ -22,6 +22,7 @@ namespace fl::python::capture {
 struct Modes {
   bool grad_enabled, inference;
   AutocastState autocast;
+  DType default_dtype;
   static Modes now();
   void set() const;
   bool operator==(const Modes& o) const;
@@ -37,7 +38,7 @@ struct Region {
   std::vector<int> locals, stack;
   bool returns = false;
   int next_unit = 0;
-  Modes modes_after;
+  Modes modes_before, modes_after;
   bool changes_modes = false;
   GraphReport report;
   std::string why_it_ends;  ///< empty where it returns
@@ -50,6 +51,7 @@ struct State {
   std::map<std::string, std::set<int>> dynamic_dims;  ///< by the name of the place
   bool hopeless = false;                              ///< nothing to capture here: runs natively
   int failures = 0;
+  int64_t nothing_for = 0;  ///< steps before which there is nothing to capture
 };
 
 struct CodeCache {
@@ -73,7 +75,8 @@ class Unit {
   CodeCache& cache(PyCodeObject* code);
 };
 
-/// Captures from where a frame stands. Null if there is nothing to gain. Raises what fullgraph asks for.
+/// Captures from where a frame stands. Null if there is nothing to gain; then state.nothing_for says how far.
+/// Raises what fullgraph asks for.
 std::shared_ptr<Region> capture_region(PyThreadState* thread, Frame* frame, Unit& unit, State& state,
                                        std::string reason);
 

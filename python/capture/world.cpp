@@ -35,7 +35,8 @@ bool is_python_class(PyTypeObject* type) {
         nb::handle(reinterpret_cast<PyObject*>(&PyType_Type))("Sample", nb::tuple(), nb::dict());
     return reinterpret_cast<PyTypeObject*>(sample.ptr())->tp_dealloc;
   }();
-  return type->tp_dealloc == dealloc;
+  // Types of C modules may have it, too, but not without methods.
+  return type->tp_dealloc == dealloc && !type->tp_methods;
 }
 
 World::World(Frame* root) : root_(root) {}
@@ -79,11 +80,8 @@ PyObject* World::checked(PyObject* result) {
     return nullptr;
   }
   if (result || !PyErr_Occurred()) return result;
-  static const nb::object module = nb::module_::import_("flambeau._C");
-  static const nb::object unsupported = module.attr("UnsupportedError"),
-                          internal = module.attr("InternalError");
-  const bool not_captured =
-      PyErr_ExceptionMatches(unsupported.ptr()) || PyErr_ExceptionMatches(internal.ptr());
+  const bool not_captured = PyErr_ExceptionMatches(builtins().unsupported_error.ptr()) ||
+                            PyErr_ExceptionMatches(builtins().internal_error.ptr());
   const bool missing = PyErr_ExceptionMatches(PyExc_NotImplementedError);
   if (!not_captured && !missing) return nullptr;
   PyObject *type, *value, *traceback;
@@ -238,7 +236,8 @@ PyObject* World::wrap(PyObject* real, int at) {
     return Py_NewRef(real);
   }
   expect(at, Check::Type, type_object(real));
-  if (!is_python_class(type)) opaque_.insert(real);
+  // What lies in C below a class of the program has no glass before it.
+  if (base != &PyBaseObject_Type) opaque_.insert(real);
   return remember(real, real, at);
 }
 

@@ -124,6 +124,13 @@ class World {
   static bool is_changed(const Shadow& s);
   /// An exception that `raise` made: an error of the program, not of the capture.
   void note_raised(PyObject* exception) { raised_.insert(keep(exception)); }
+  /// An exception came to a handler.
+  void note_handled(PyObject* exception) { handled_.emplace(keep(exception), root_steps); }
+  /// The root's step in which an exception came to a handler first; -1: it did not.
+  int64_t handled_at(PyObject* exception) const {
+    auto it = handled_.find(exception);
+    return it == handled_.end() ? -1 : it->second;
+  }
   /// For the end of a capture: two objects of a kind stay two where one of them is changed.
   void guard_changed();
 
@@ -176,6 +183,7 @@ class World {
   std::vector<Overlay> overlays_;
   std::unordered_map<PyObject*, size_t> overlay_index_;
   std::unordered_map<PyObject*, PyObject*> full_dicts_;  // object -> shadow of its __dict__
+  std::unordered_map<PyObject*, int64_t> handled_;
   std::vector<nb::object> kept_;
 };
 

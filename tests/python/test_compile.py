@@ -51,10 +51,14 @@ def test_errors_of_the_function():
         fl.compile(f)(fl.ones(2))
     with pytest.raises(RuntimeError):
         fl.compile(lambda x: x + fl.ones(3))(fl.ones(2))
-    with pytest.raises(TypeError):
-        fl.compile(lambda x: 3)(fl.ones(2))
-    with pytest.raises(TypeError):
-        fl.compile(lambda x: x)(3)
+    assert fl.compile(lambda x: 3)(fl.ones(2)) == 3
+    assert fl.compile(lambda x: x)(3) == 3
+    with pytest.raises(TypeError, match="expected a function"):
+        fl.compile(3)
+    with pytest.raises(ValueError, match="no mode"):
+        fl.compile(lambda x: x, mode="fast")
+    with pytest.raises(ValueError, match="no backend"):
+        fl.compile(lambda x: x, backend="none")
 
 
 def test_reading_a_value():

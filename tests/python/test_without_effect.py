@@ -36,9 +36,9 @@ def test_decorators_give_their_function_back():
     def f(x):
         return x + 1
 
-    for decorate in (fl.compiler.disable, fl.compiler.disable(), fl.compiler.set_stance("default"),
-                     fl.compiler.substitute_in_graph(f), fl.jit.script, fl.jit.ignore, fl._dynamo.run):
+    for decorate in (fl.compiler.set_stance("default"), fl.compiler.substitute_in_graph(f), fl.jit.script, fl.jit.ignore, fl._dynamo.run):
         assert decorate(f) is f
+    assert fl.compiler.disable(f)(2) == fl.compiler.disable()(f)(2) == 3
     assert fl.jit.fork(f, 2).wait() == 3
 
 

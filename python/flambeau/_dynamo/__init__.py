@@ -2,6 +2,7 @@
 import contextlib
 import functools
 
+from .. import _C
 from ..compile_function import compile
 from ..compiler import (allow_in_graph, assume_constant_result, disable, is_compiling, list_backends, reset,
                         substitute_in_graph)
@@ -24,7 +25,8 @@ disallow_in_graph = forbid_in_graph = nonstrict_trace = dont_skip_tracing = run 
 
 
 def graph_break(msg=""):
-    """Has no effect: a function is captured as a whole, or runs eagerly as a whole."""
+    """Ends the graph of the function that is captured; the code after it goes into another one."""
+    _C._break()
 
 
 def explain(f, *extra_args, **extra_kwargs):
@@ -37,11 +39,22 @@ def explain(f, *extra_args, **extra_kwargs):
     return inner(*extra_args, **extra_kwargs) if extra_args or extra_kwargs else inner
 
 
-def mark_dynamic(t, index=None, **options):
-    """Has no effect: compile() finds the sizes that change by itself; see its argument `dynamic`."""
+def _mark(attribute, t, index):
+    dims = range(t.dim()) if index is None else [index] if isinstance(index, int) else list(index)
+    t.__dict__.setdefault(attribute, set()).update(d % max(t.dim(), 1) for d in dims)
 
 
-maybe_mark_dynamic = mark_unbacked = mark_static = mark_dynamic
+def mark_dynamic(t, index, **options):
+    """The size of dimension `index` (or of those in a list) is a symbol when t is an input of a graph."""
+    _mark("_dynamo_dynamic_indices", t, index)
+
+
+maybe_mark_dynamic = mark_unbacked = mark_dynamic
+
+
+def mark_static(t, index=None):
+    """The size of dimension `index`, or all sizes, never become symbols."""
+    _mark("_dynamo_static_indices", t, index)
 
 
 def mark_static_address(t, guard=True):

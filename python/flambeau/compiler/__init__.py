@@ -27,14 +27,21 @@ def reset():
 
 
 def disable(fn=None, recursive=True, *, reason=None):
+    """fn as a function that is never captured, and ends the graph of a caller that is. Also a decorator with
+    arguments. recursive: nor is what it calls.
+    """
     if fn is None:
-        return _same
+        return functools.partial(disable, recursive=recursive, reason=reason)
     if not callable(fn):
         raise TypeError(f"disable(): expected a function, got {type(fn).__name__}")
-    return fn
+    if not hasattr(_C, "_run_plainly"):
+        return fn
 
+    @functools.wraps(fn)
+    def plain(*args, **kwargs):
+        return _C._run_plainly(fn, *args, **kwargs)
 
-disable.__doc__ = f"{_SAME} Also a decorator with arguments."
+    return plain
 
 
 def substitute_in_graph(original_fn, *, can_constant_fold_through=False, skip_signature_check=False):
@@ -64,8 +71,8 @@ def wrap_numpy(fn):
 
 
 def is_compiling():
-    """False, also while a function is captured: it takes the branches there that it takes eagerly."""
-    return False
+    """Whether the code that asks is being captured."""
+    return _C._is_capturing()
 
 
 is_dynamo_compiling = is_exporting = is_compiling

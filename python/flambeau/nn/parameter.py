@@ -7,13 +7,17 @@ from flambeau import Tensor, _utils
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
 
 
+# Class -> the attribute that makes a tensor of another class count as one of it.
+_marks = {}
+
+
 class _Marked(type(Tensor)):
     """Tensors of other classes count as parameters (or buffers) too once they carry the class's mark."""
 
     def __instancecheck__(cls, instance):
         if super().__instancecheck__(instance):
             return True
-        mark = cls.__dict__.get("_mark")
+        mark = _marks.get(cls)
         return mark is not None and isinstance(instance, Tensor) and getattr(instance, mark, False)
 
 
@@ -144,6 +148,9 @@ class UninitializedBuffer(UninitializedTensorMixin, Buffer):
 
     def __init__(self, requires_grad=False, device=None, dtype=None, persistent=True):
         pass
+
+
+_marks.update({Parameter: Parameter._mark, Buffer: Buffer._mark})
 
 
 def is_lazy(tensor):

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 from .. import _C
 from .._C import Tensor
-from ..compile_function import compile
+from ..compile_function import trace
 from ..autograd.grad_mode import enable_grad, set_grad_enabled
 from .optimizer import Optimizer
 
@@ -212,7 +212,7 @@ class _Kernel:
             made[:] = [k for k in changed if k not in state]
             return tuple(changed[k] for k in made) or None
 
-        self._run = compile(update, dynamic=True, recompile_limit=_RECOMPILE_LIMIT, name=f"{name}.step")
+        self._run = trace(update, dynamic=True, recompile_limit=_RECOMPILE_LIMIT, name=f"{name}.step")
 
     def __call__(self, p, g, arrays, values):
         """Runs in place; returns state that did not exist before."""

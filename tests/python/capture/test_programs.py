@@ -1,16 +1,11 @@
-"""Every program of programs/ gives compiled what it gives plainly: observe.py says what that takes in.
-
-FLAMBEAU_CAPTURE_TESTS=compile compiles them. Without it, the tests show that each program gives the same twice.
-"""
-import os
-
+"""Every program of programs/ gives compiled what it gives plainly: observe.py says what that takes in."""
 import pytest
 from observe import identity, observe
 from program import files, names
 
 import flambeau
 
-COMPILE = flambeau.compile if os.environ.get("FLAMBEAU_CAPTURE_TESTS") == "compile" else identity
+COMPILE = flambeau.compile if flambeau._C._has_capture else identity
 PROGRAMS = [(path, name) for path in files() for name in names(path)]
 
 

@@ -350,6 +350,7 @@ std::shared_ptr<Region> capture_region(PyThreadState* thread, Frame* frame, Unit
       if (unit.options.dynamic == true && inputs.back().is_leaf() && !inputs.back().requires_grad())
         for (int d = 0; d < inputs.back().dim(); ++d) dims.insert(d);
       for (int d : marked(real, "_dynamo_static_indices")) dims.erase(d);
+      dims.erase(dims.lower_bound(static_cast<int>(inputs.back().dim())), dims.end());
       if (unit.options.dynamic != false && !dims.empty())
         trace_options.dynamic_dims[static_cast<int>(k)] = {dims.begin(), dims.end()};
     }

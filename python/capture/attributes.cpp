@@ -1,5 +1,6 @@
 // Attributes, globals and cells: the attribute protocol of CPython, with guards and overlays.
 #include "builtins.h"
+#include "hook.h"
 #include "world.h"
 
 #if FLAMBEAU_CAPTURE
@@ -291,10 +292,25 @@ PyObject* World::attribute_of_module(PyObject* module, PyObject* name) {
   if (PyObject* value = PyDict_GetItemWithError(dict, name)) return wrap(value, inner);
   if (PyErr_Occurred()) return nullptr;
   expect(inner, Check::Absent);
+  static PyObject* fallback = intern("__getattr__");
+  if (PyObject* hook = PyDict_GetItemWithError(dict, fallback)) {
+    // A package that loads its parts late: an import.
+    PyObject* value = checked(call_outside(hook, &name, 1, nullptr));
+    if (!value) return nullptr;
+    const nb::object owned = nb::steal(value);
+    places_[static_cast<size_t>(inner)].check = Check::None;
+    return wrap(value, PyDict_GetItem(dict, name) == value ? inner : constant(value));
+  }
   if (_PyType_Lookup(Py_TYPE(module), name))
     return stop(fmt::format("attribute '{}' of a module is not captured", PyUnicode_AsUTF8(name)));
-  static PyObject* fallback = intern("__getattr__");
-  if (PyObject* hook = PyDict_GetItemWithError(dict, fallback)) return call(hook, &name, 1, nullptr);
+  if (PyObject* hook =
+          is_python_class(Py_TYPE(module)) ? type_attribute(Py_TYPE(module), fallback) : nullptr) {
+    PyObject* args[] = {module, name};
+    PyObject* value = checked(call_outside(hook, args, 2, nullptr));
+    if (!value) return nullptr;
+    const nb::object owned = nb::steal(value);
+    return wrap(value, constant(value));
+  }
   PyErr_Format(PyExc_AttributeError, "module '%s' has no attribute '%U'", PyModule_GetName(module), name);
   return nullptr;
 }
@@ -554,9 +570,10 @@ PyObject* World::import_name(Frame* f, PyObject* name, PyObject* from, PyObject*
     PyObject* package = PyDict_GetItemString(f->f_globals, "__package__");
     if (!package || !PyUnicode_Check(package))
       return stop("a relative import without a package is not captured");
-    const nb::object resolve = nb::module_::import_("importlib.util").attr("resolve_name");
-    full = resolve(nb::str((std::string(static_cast<size_t>(up), '.') + PyUnicode_AsUTF8(name)).c_str()),
-                   nb::handle(package));
+    std::string path = PyUnicode_AsUTF8(package);
+    for (long k = 1; k < up; ++k) path.resize(path.rfind('.') == std::string::npos ? 0 : path.rfind('.'));
+    if (PyUnicode_GET_LENGTH(name) > 0) path += std::string(".") + PyUnicode_AsUTF8(name);
+    full = nb::str(path.c_str());
   }
   PyObject* modules = PyImport_GetModuleDict();
   PyObject* module = PyDict_GetItemWithError(modules, full.ptr());

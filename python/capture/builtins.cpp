@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "flambeau/ops/functions.h"
+#include "hook.h"
 #include "world.h"
 
 namespace fl::python::capture {
@@ -88,6 +89,45 @@ PyObject* type_of(World& w, PyObject* const* args, size_t count, PyObject* keywo
   return w.checked(PyObject_Vectorcall(reinterpret_cast<PyObject*>(&PyType_Type), args, count, keywords));
 }
 
+// The address of an object from outside, which it then has to stay.
+PyObject* identity_of(World& w, PyObject* const* args, size_t count, PyObject* keywords) {
+  if (keywords || count != 1) return bad_count("id", count);
+  w.keep_identity(args[0]);
+  PyObject* number = PyLong_FromVoidPtr(w.original(args[0]));
+  if (w.place_of(args[0]) < 0) w.note_address(args[0], number);
+  return number;
+}
+
+/// Whether a class leaves it to object how it is copied.
+bool copies_as_object(PyTypeObject* type, const char* method) {
+  const nb::object own = nb::steal(PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), method));
+  const nb::object base =
+      nb::steal(PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), method));
+  if (!own.is_valid()) PyErr_Clear();
+  return own.is_valid() && own.is(base);
+}
+
+// object.__reduce_ex__ of an object from outside: its class and what it holds.
+PyObject* reduce_outside(World& w, PyObject* o) {
+  PyTypeObject* type = Py_TYPE(o);
+  if (!copies_as_object(type, "__reduce__") || !copies_as_object(type, "__getstate__") ||
+      !type->tp_dictoffset)
+    return w.stop(fmt::format("copying a {} is not captured", type->tp_name));
+  const nb::object state = nb::steal(w.instance_dict(o));
+  if (!state.is_valid()) return nullptr;
+  static PyObject* make = nb::object(nb::module_::import_("copyreg").attr("__newobj__")).release().ptr();
+  const nb::object copy = nb::steal(PyDict_Copy(state.ptr()));
+  return Py_BuildValue("(O(O)O)", make, reinterpret_cast<PyObject*>(type), copy.ptr());
+}
+
+// inspect.signature: follows from the function alone, and takes a long way to it.
+PyObject* signature_of(World& w, PyObject* const* args, size_t count, PyObject* keywords) {
+  static PyObject* function = nb::object(nb::module_::import_("inspect").attr("signature")).release().ptr();
+  if (count < 1 || (!PyFunction_Check(args[0]) && !PyMethod_Check(args[0]) && !PyType_Check(args[0])))
+    return w.stop("the signature of an object that is neither a function nor a class is not captured");
+  return w.checked(call_outside(function, args, count, keywords));
+}
+
 PyObject* is_capturing(World&, PyObject* const*, size_t, PyObject*) { return Py_NewRef(Py_True); }
 
 }  // namespace
@@ -125,6 +165,8 @@ Builtins::Builtins() {
   intrinsic(b.attr("setattr"), set_attribute);
   intrinsic(b.attr("delattr"), delete_attribute);
   intrinsic(b.attr("vars"), variables);
+  intrinsic(b.attr("id"), identity_of);
+  intrinsic(nb::module_::import_("inspect").attr("signature"), signature_of);
   intrinsic(b.attr("isinstance"), is_instance);
   intrinsic(b.attr("type"), type_of);
   const nb::handle object = type_handle(&PyBaseObject_Type);
@@ -207,6 +249,7 @@ Builtins::Builtins() {
                           &PyLongRangeIter_Type,
                           &PySetIter_Type,
                           &PyUnicodeIter_Type,
+                          &PyBytesIter_Type,
                           &PySeqIter_Type,
                           &PyCallIter_Type,
                           &PyMethodDescr_Type,
@@ -227,6 +270,7 @@ Builtins::Builtins() {
                            "count", "cycle", "dropwhile", "filterfalse", "groupby", "islice", "pairwise",
                            "permutations", "product", "repeat", "starmap", "takewhile", "zip_longest"})
     plain_.insert(type(nb::module_::import_("itertools").attr(name)));
+  plain_.insert(Py_TYPE(nb::object(nb::str("a").attr("__iter__")()).ptr()));  // of ASCII alone
   for (const char* name : {"itemgetter"}) plain_.insert(type(nb::module_::import_("operator").attr(name)));
   const nb::module_ types = nb::module_::import_("types");
   for (const char* name : {"GenericAlias", "UnionType", "SimpleNamespace", "CodeType"})
@@ -487,6 +531,10 @@ PyObject* World::call(PyObject* f, PyObject* const* args, size_t positional, PyO
       return nullptr;
     return checked(PyObject_Vectorcall(f, args, positional, keywords));
   }
+  if (PyCFunction_Check(f) && total == 1 && PyCFunction_GET_SELF(f) &&
+      is_python_class(Py_TYPE(PyCFunction_GET_SELF(f))) && place_of(PyCFunction_GET_SELF(f)) >= 0 &&
+      !strcmp(reinterpret_cast<PyCFunctionObject*>(f)->m_ml->ml_name, "__reduce_ex__"))
+    return reduce_outside(*this, PyCFunction_GET_SELF(f));
   if (type == &PyStaticMethod_Type) {
     const nb::object inner = nb::handle(f).attr("__func__");
     return call(inner.ptr(), args, positional, keywords);

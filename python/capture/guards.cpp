@@ -159,6 +159,8 @@ PyObject* find(const Place& p, Frame* f, const std::vector<PyObject*>& values) {
   PyObject* o = values[static_cast<size_t>(p.parent)];
   if (!o) return nullptr;
   switch (p.step) {
+    case Step::Itself:
+      return o;
     case Step::Instance:
       return dict_item(instance_dict(o), p.key);
     case Step::Dictionary:
@@ -260,6 +262,8 @@ std::string GuardProgram::name(int k, PyCodeObject* code) const {
     case Step::Slot:
     case Step::TypeItem:
       return parent() + "." + (p.step == Step::Slot ? text_of(nb::handle(p.key).attr("__name__")) : key());
+    case Step::Itself:
+      return parent();
     case Step::Dictionary:
       return parent() + ".__dict__";
     case Step::DictItem:

@@ -18,6 +18,7 @@ enum class Step : uint8_t {
   Function,    ///< the function that the frame runs
   Globals,     ///< name `key` among the function's globals, then builtins
   Constant,    ///< `key` itself
+  Itself,      ///< the parent, for another check
   Instance,    ///< item `key` of the object's __dict__
   Dictionary,  ///< the object's __dict__
   Slot,        ///< member descriptor `key` of the object

@@ -311,5 +311,12 @@ PyObject* call_plainly(PyObject* f, PyObject* const* args, size_t count, PyObjec
   return r;
 }
 
+PyObject* call_outside(PyObject* f, PyObject* const* args, size_t count, PyObject* keywords) {
+  Capturing* here = std::exchange(capturing, nullptr);
+  PyObject* r = call_plainly(f, args, count, keywords);
+  capturing = here;
+  return r;
+}
+
 }  // namespace fl::python::capture
 #endif

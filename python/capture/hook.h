@@ -11,6 +11,8 @@ namespace fl::python::capture {
 PyObject* call_captured(Unit& unit, PyObject* f, PyObject* const* args, size_t count, PyObject* keywords);
 /// Calls f as CPython does.
 PyObject* call_plainly(PyObject* f, PyObject* const* args, size_t count, PyObject* keywords);
+/// The same in the middle of a capture.
+PyObject* call_outside(PyObject* f, PyObject* const* args, size_t count, PyObject* keywords);
 /// Reads what the capture knows of this Python; before the first capture.
 void prepare();
 

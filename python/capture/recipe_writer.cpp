@@ -51,6 +51,7 @@ int RecipeWriter::of(PyObject* o) {
     if (!number.is_valid()) throw nb::python_error();
     return note(constant(number.ptr()));
   }
+  if (PyLong_CheckExact(o) && _PyLong_NumBits(o) > 32 && world_.is_address(o)) return fail("an address");
   if (is_immutable(o)) return note(constant(o));
   if (world_.was_made(o)) {
     if (PyFunction_Check(o)) return function(o);

@@ -120,6 +120,18 @@ class World {
   /// Guards that two places give different objects.
   void differ(int a, int b);
   Differences differences;
+  /// Guards that an object from outside stays the same one.
+  void keep_identity(PyObject* o) {
+    if (const int at = place_of(o); at >= 0) expect(place(Step::Itself, at), Check::Identity, original(o));
+  }
+  /// The address of an object of the capture, which must not leave it.
+  void note_address(PyObject* o, PyObject* number) {
+    keep(o);
+    addresses_.insert(PyLong_AsVoidPtr(number));
+  }
+  bool is_address(PyObject* number) const {
+    return !addresses_.empty() && addresses_.count(PyLong_AsVoidPtr(number)) > 0;
+  }
   /// Whether the contents of a shadow are not what they were.
   static bool is_changed(const Shadow& s);
   /// An exception that `raise` made: an error of the program, not of the capture.
@@ -183,6 +195,7 @@ class World {
   std::vector<Overlay> overlays_;
   std::unordered_map<PyObject*, size_t> overlay_index_;
   std::unordered_map<PyObject*, PyObject*> full_dicts_;  // object -> shadow of its __dict__
+  std::unordered_set<void*> addresses_;
   std::unordered_map<PyObject*, int64_t> handled_;
   std::vector<nb::object> kept_;
 };

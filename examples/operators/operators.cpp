@@ -216,7 +216,8 @@ bool is_named(const OpInfo& op, std::string_view function) {
 std::string count_of_roundings(int n) { return fmt::format("{} rounding{}", n, n == 1 ? "" : "s"); }
 
 std::string error_bound(const OpInfo& op) {
-  if (op.library == fl::LibraryCall::Sort || op.library == fl::LibraryCall::Nonzero) return "exact";
+  for (const auto call : {fl::LibraryCall::Sort, fl::LibraryCall::Nonzero, fl::LibraryCall::Join})
+    if (op.library == call) return "exact";
   if (op.library != fl::LibraryCall::None) return "1 rounding a step, in the library's order";
   if (!op.scalar) return error_of_loops(op);
   if (!op.samples.dtypes.contains(DType::Float32)) return "exact";

@@ -42,7 +42,7 @@ bool is_fusible(const Node& n) {
 bool is_banned(const Graph& g, const Node& n, int distance) {
   if (n.recompute == Recompute::Always) return false;
   if (n.recompute == Recompute::Never || n.op->is(Tag::ComputeIntensive) ||
-      n.op->library != LibraryCall::None)
+      (n.op->library != LibraryCall::None && n.op->library != LibraryCall::Join))
     return true;
   if (n.op->is(Tag::View)) return false;
   if (distance > kFar) return true;

@@ -10,6 +10,8 @@
 namespace fl::loop {
 namespace {
 
+constexpr size_t kJoinedInLoops = 8;
+
 bool is_transcendental(ScalarOp op) {
   return (op >= ScalarOp::Exp && op <= ScalarOp::Digamma) || op == ScalarOp::Pow || op == ScalarOp::Atan2;
 }
@@ -111,8 +113,17 @@ class NodeMaker {
     }
   }
 
+  // A loop over the result reads a masked element of every tensor; a routine copies them one by one, but
+  // fuses with nothing.
+  bool joins_in_loops(const graph::Node& n) const {
+    const std::vector<GraphRef>& pieces = n.args[0].graph_refs();
+    return pieces.size() <= kJoinedInLoops ||
+           std::ranges::any_of(pieces, [&](GraphRef r) { return g_.spec(r).dtype != n.outs[0].dtype; });
+  }
+
   // A library routine that cannot take these operands leaves the work to generated loops.
   bool prefers_loops(const graph::Node& n) const {
+    if (n.op->library == LibraryCall::Join) return joins_in_loops(n);
     if (!n.op->lower || (n.op->library != LibraryCall::Matmul && !is_convolution(n.op->library)))
       return false;
     const DType d = n.outs[0].dtype;

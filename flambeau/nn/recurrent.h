@@ -26,13 +26,7 @@ class LSTMImpl : public Module {
   LSTMResult forward(const Tensor& x, const Tensor& hidden = {}, const Tensor& cell = {});
 
  private:
-  struct Direction {
-    Tensor weight_ih, weight_hh, bias_ih, bias_hh;
-    bool reverse = false;
-  };
-  Tensor run(const Direction& d, const Tensor& x, Tensor& hidden, Tensor& cell) const;
-  std::vector<Direction> directions_;  ///< layer by layer
-  int64_t in_, hidden_;
+  int64_t hidden_;
   LSTMOptions options_;
 };
 struct LSTM : Holder<LSTMImpl> {

@@ -42,6 +42,7 @@ enum class LibraryCall : uint8_t {
   ConvolutionWeight,  ///< gradient by the weight
   Sort,               ///< stable; values and int64 positions along a dimension
   Nonzero,
+  Join,         ///< many tensors one after the other along a dimension; few are loops
   HostRoutine,  ///< opaque; the routine is found by the operator's name, its results are as inferred
 };
 /// Whether the call is a convolution or one of its gradients.

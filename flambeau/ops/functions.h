@@ -27,6 +27,7 @@
 #include "flambeau/ops/aten/positions.h"
 #include "flambeau/ops/aten/quantile.h"
 #include "flambeau/ops/aten/random_slope.h"
+#include "flambeau/ops/aten/recurrent.h"
 #include "flambeau/ops/aten/resize.h"
 #include "flambeau/ops/aten/sampling.h"
 #include "flambeau/ops/aten/segments.h"

@@ -76,7 +76,11 @@ namespace fl {
   X(linalg_product)          \
   X(fft)                     \
   X(spectrogram)             \
-  X(special)
+  X(special)                 \
+  X(recurrent_step)          \
+  X(recurrent_layer)         \
+  X(recurrent_cell)          \
+  X(recurrent)
 
 #define FL_DECLARE(name) void define_##name(OpTable& t);
 FL_DEFINITIONS(FL_DECLARE)

@@ -26,9 +26,10 @@ struct CallArguments {
   std::vector<int64_t> integers(std::string_view name, int count, int64_t otherwise) const;
 };
 
-/// The routines, one a file: library_matmul.cpp, library_convolution.cpp, library_sort.cpp.
+/// The routines, one a file: library_matmul.cpp, library_convolution.cpp, library_sort.cpp, library_join.cpp.
 PreparedCall prepare_matmul(const CallArguments& call);
 PreparedCall prepare_convolution(const CallArguments& call);
 PreparedCall prepare_sort(const CallArguments& call);
+PreparedCall prepare_join(const CallArguments& call);
 
 }  // namespace fl::runtime

@@ -56,7 +56,8 @@ class EagerBackend : public Backend {
   void run_into(const OpInfo& op, Value* args, const Tensor* targets) override {
     const int count = op.return_count();
     if (count == 1 && op.scalar && cache(op).flat.run(op, args, targets, nullptr)) return;
-    bool direct = op.is_primitive() && op.library == LibraryCall::None;
+    const bool stores_once = op.library == LibraryCall::None || op.library == LibraryCall::Join;
+    bool direct = op.is_primitive() && stores_once;
     for (int o = 0; direct && o < count; ++o)
       direct = targets[o].numel().expect_int() > 0 && !overlaps_input(op, args, targets[o]) &&
                writes_exactly(op, args, targets[o]);

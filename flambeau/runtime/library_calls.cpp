@@ -79,6 +79,8 @@ PreparedCall prepare_library_call(const OpInfo& op, const std::vector<Value>& ar
     case LibraryCall::Nonzero:
       FL_RAISE(NotImplementedError, "{}: the number of results depends on elements; it runs eagerly only",
                op.name());
+    case LibraryCall::Join:
+      return prepare_join(call);
     case LibraryCall::HostRoutine:
       return find_routine(op.name())(call);
     case LibraryCall::None:

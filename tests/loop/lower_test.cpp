@@ -56,6 +56,16 @@ TEST(Lower, ScattersAreACopyAndStores) {
   EXPECT_EQ(testing::kernel_count(p), 2) << p.str();
 }
 
+TEST(Lower, ManyTensorsAreJoinedByARoutine) {
+  const auto joined = [](int count) {
+    return lowered(
+        [count](const Tensors& a) { return Tensors{exp(cat(Tensors(static_cast<size_t>(count), a[0])))}; },
+        {{6, 5}});
+  };
+  EXPECT_EQ(testing::steps(joined(8)), "exp");
+  EXPECT_EQ(testing::steps(joined(9)), "cat, exp");
+}
+
 TEST(Lower, EqualGraphsGiveEqualPrograms) {
   auto f = [](const Tensors& a) { return Tensors{softmax(mul(a[0], 2.0), -1), sum_all(a[0])}; };
   EXPECT_EQ(lowered(f, {{6, 5}}).str(), lowered(f, {{6, 5}}).str());

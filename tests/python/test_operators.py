@@ -10,6 +10,7 @@ from flambeau import _C
 import references_linalg  # adds to REFERENCES
 from references import REFERENCES
 import references_nn  # noqa: F401 (adds its own)
+import references_recurrent  # noqa: F401 (adds its own)
 
 SEED = 2026
 DTYPES = [fl.bool, fl.uint8, fl.int8, fl.int16, fl.int32, fl.int64, fl.float16, fl.bfloat16, fl.float32, fl.float64, fl.complex64, fl.complex128]
@@ -37,6 +38,8 @@ EXEMPT = {
     "_max_pool_backward": "the gradient of _max_pool, tested as such in C++",
     "_avg_pool_backward": "the gradient of _avg_pool, tested as such in C++",
     "_adaptive_avg_pool_backward": "the gradient of _adaptive_avg_pool, tested as such in C++",
+    "_lstm_step_backward": "the gradient of _lstm_step, tested as such in C++",
+    "_gru_step_backward": "the gradient of _gru_step, tested as such in C++",
     "col2im": "the gradient of im2col, tested as such in C++",
     "nan_to_num": "its numbers are limits of the dtype: tested below",
     "_index_put": "index_put without masks",

@@ -113,6 +113,7 @@ void define_cat(OpTable& t) {
        .tags = Tag::NoInPlace,
        .infer = cat_rule,
        .lower = lower_cat,
+       .library = LibraryCall::Join,
        .grad = cat_gradient,
        .samples = samples::custom(
            [](SampleMaker& m, const Samples& o) {
@@ -125,6 +126,11 @@ void define_cat(OpTable& t) {
                  {{List{x({0, 3}), x({2, 3})}}, "size 0", ""},
                  {{List{x({0}), x({2, 3})}}, "empty vector", ""},
                  {{List{x({3}), m.make({2}, DType::Float64, 0, 3)}}, "dtypes", ""},
+                 {{List{x({1, 2}), x({0, 2}), m.make_transposed({3, 2}, o.low, o.high),
+                        m.make_strided({2, 2}, o.low, o.high), x({2, 2}), x({1, 2}), x({1, 2}), x({1, 2}),
+                        x({2, 2}), x({0})}},
+                  "many",
+                  ""},
                  {{List{}}, "none", "ValueError: non-empty"},
                  {{List{x({}), x({1})}}, "0-dim", "RuntimeError: cannot be concatenated"},
                  {{List{x({2, 3}), x({2, 4})}}, "sizes", "RuntimeError: Sizes of tensors must match"}};

@@ -3,7 +3,7 @@ import math
 import warnings
 
 import flambeau as fl
-from flambeau.nn import functional as F, init
+from flambeau.nn import init
 from flambeau.nn.modules.module import Module
 from flambeau.nn.parameter import Parameter
 from flambeau.nn.utils.rnn import PackedSequence
@@ -11,77 +11,7 @@ from flambeau.nn.utils.rnn import PackedSequence
 __all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "RNNCellBase"]
 
 
-# --- one step: the projected input and the state before; weights are (gates * hidden, hidden) ---
-def _tanh_step(x, state, w, b):
-    return (fl.tanh(x + F.linear(state[0], w, b)),)
-
-
-def _relu_step(x, state, w, b):
-    return (fl.relu(x + F.linear(state[0], w, b)),)
-
-
-def _lstm_step(x, state, w, b):
-    h, c = state
-    i, f, g, o = (x + F.linear(h, w, b)).chunk(4, -1)
-    c = f.sigmoid() * c + i.sigmoid() * g.tanh()
-    return o.sigmoid() * c.tanh(), c
-
-
-def _gru_step(x, state, w, b):
-    (h,) = state
-    x_r, x_z, x_n = x.chunk(3, -1)
-    h_r, h_z, h_n = F.linear(h, w, b).chunk(3, -1)
-    r, z = (x_r + h_r).sigmoid(), (x_z + h_z).sigmoid()
-    n = (x_n + r * h_n).tanh()
-    return ((h - n) * z + n,)
-
-
-_STEPS = {"RNN_TANH": _tanh_step, "RNN_RELU": _relu_step, "LSTM": _lstm_step, "GRU": _gru_step}
 _GATES = {"RNN_TANH": 1, "RNN_RELU": 1, "LSTM": 4, "GRU": 3}
-
-
-def _next_state(step, w, b, w_projection):
-    """The step as a function of the projected input and the state, h being projected if there is a matrix."""
-    def next_state(x, state):
-        state = step(x, state, w, b)
-        return state if w_projection is None else (F.linear(state[0], w_projection), *state[1:])
-
-    return next_state
-
-
-def _run(next_state, x, state, backwards):
-    """All steps of one direction of a layer over x (length, batch, gates). The outputs and the last state."""
-    outputs = []
-    steps = x.unbind(0)
-    for at in reversed(steps) if backwards else steps:
-        state = next_state(at, state)
-        outputs.append(state[0])
-    return fl.stack(outputs[::-1] if backwards else outputs), state
-
-
-def _run_packed(next_state, x, sizes, state, backwards):
-    """The same over a packed sequence: at each step only the first `size` sequences are alive."""
-    steps = list(x.split(sizes))
-    outputs, ended = [], []
-    first = state
-    if not backwards:
-        for at, size in zip(steps, sizes):
-            alive = state[0].size(0)
-            if size < alive:
-                ended.append(tuple(s[size:] for s in state))
-                state = tuple(s[:size] for s in state)
-            state = next_state(at, state)
-            outputs.append(state[0])
-        parts = [state, *reversed(ended)]
-        return fl.cat(outputs), tuple(fl.cat(s) if len(s) > 1 else s[0] for s in zip(*parts))
-    state = tuple(s[:sizes[-1]] for s in first)
-    for at, size in zip(reversed(steps), reversed(sizes)):
-        alive = state[0].size(0)
-        if size > alive:
-            state = tuple(fl.cat([s, f[alive:size]]) for s, f in zip(state, first))
-        state = next_state(at, state)
-        outputs.append(state[0])
-    return fl.cat(outputs[::-1]), state
 
 
 class _Recurrent(Module):
@@ -194,7 +124,7 @@ class RNNBase(_Recurrent):
             data, batch_sizes, order, back = input
             hx = self._first_state(data, int(batch_sizes[0]), hx, order)
             self.check_forward_args(data, hx, batch_sizes)
-            output, state = self._all_layers(data, hx, batch_sizes.tolist())
+            output, state = self._all_layers(data, hx, batch_sizes)
             return PackedSequence(output, batch_sizes, order, back), self.permute_hidden(state, back)
         if input.dim() not in (2, 3):
             raise ValueError(f"{type(self).__name__}: 'input' needs 2 or 3 dimensions, not {input.dim()}")
@@ -205,8 +135,7 @@ class RNNBase(_Recurrent):
         hx = self._batched_state(hx, batched)
         hx = self._first_state(input, input.size(batch_dim), hx, None)
         self.check_forward_args(input, hx, None)
-        output, state = self._all_layers(input.transpose(0, 1) if self.batch_first else input, hx, None)
-        output = output.transpose(0, 1) if self.batch_first else output
+        output, state = self._all_layers(input, hx, None)
         if batched:
             return output, state
         squeezed = tuple(s.squeeze(1) for s in state) if isinstance(state, tuple) else state.squeeze(1)
@@ -237,31 +166,14 @@ class RNNBase(_Recurrent):
         return zeros if self.mode == "LSTM" else zeros[0]
 
     def _all_layers(self, x, hx, batch_sizes):
-        states = hx if isinstance(hx, tuple) else (hx,)
-        step, last = _STEPS[self.mode], []
-        directions = []
-        for number, (layer, suffix) in enumerate(self._passes()):
-            w_ih, w_hh = getattr(self, "weight_ih" + suffix), getattr(self, "weight_hh" + suffix)
-            b_ih, b_hh = (getattr(self, name + suffix) if self.bias else None
-                          for name in ("bias_ih", "bias_hh"))
-            w_hr = getattr(self, "weight_hr" + suffix) if self.proj_size else None
-            projected = F.linear(x, w_ih, b_ih)
-            state = tuple(s[number] for s in states)
-            backwards = suffix.endswith("_reverse")
-            next_state = _next_state(step, w_hh, b_hh, w_hr)
-            if batch_sizes is None:
-                output, state = _run(next_state, projected, state, backwards)
-            else:
-                output, state = _run_packed(next_state, projected, batch_sizes, state, backwards)
-            last.append(state)
-            directions.append(output)
-            if len(directions) == (2 if self.bidirectional else 1):
-                x = directions[0] if len(directions) == 1 else fl.cat(directions, -1)
-                directions = []
-                if self.dropout and self.training and layer < self.num_layers - 1:
-                    x = F.dropout(x, self.dropout, True)
-        state = tuple(fl.stack(parts) for parts in zip(*last))
-        return x, state if isinstance(hx, tuple) else state[0]
+        """All outputs of the last layer and the last states: lstm, gru, rnn_tanh or rnn_relu."""
+        network = getattr(fl, self.mode.lower())
+        lstm = self.mode == "LSTM"
+        how = (list(hx) if lstm else hx, self._flat_weights, self.bias, self.num_layers, self.dropout,
+               self.training, self.bidirectional)
+        results = (network(x, *how, self.batch_first) if batch_sizes is None
+                   else network(x, batch_sizes, *how))
+        return results[0], results[1:] if lstm else results[1]
 
     def extra_repr(self):
         text = f"{self.input_size}, {self.hidden_size}"
@@ -384,8 +296,9 @@ class RNNCellBase(_Recurrent):
                 raise RuntimeError(f"the state has size {state.size(1)}, but hidden_size is "
                                    f"{self.hidden_size}")
             full.append(state)
-        projected = F.linear(x, self.weight_ih, self.bias_ih)
-        new = _STEPS[mode](projected, tuple(full), self.weight_hh, self.bias_hh)
+        weights = self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
+        new = getattr(fl, mode.lower() + "_cell")(x, full if mode == "LSTM" else full[0], *weights)
+        new = new if mode == "LSTM" else (new,)
         return new if batched else tuple(state.squeeze(0) for state in new)
 
 

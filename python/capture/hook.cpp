@@ -7,6 +7,7 @@
 
 #include "builtins.h"
 #include "evaluator.h"
+#include "flambeau/op/dispatch.h"
 #include "module.h"
 
 namespace fl::python::capture {
@@ -246,8 +247,8 @@ PyObject* hook(PyThreadState* thread, Frame* f, int throwing) {
     }
   }
   Unit* unit = thread_state.unit;
-  if (!unit || thread_state.plain || !has_stack_left() || throwing || is_generator(f) || is_watched(thread) ||
-      f->frame_obj)
+  if (!unit || thread_state.plain || dispatch_state().tracer || !has_stack_left() || throwing ||
+      is_generator(f) || is_watched(thread) || f->frame_obj)
     return run_default(thread, f, throwing);
   PyCodeObject* code = code_of(f);
   CodeCache& cache = unit->cache(code);

@@ -2,6 +2,7 @@
 
 #if FLAMBEAU_CAPTURE
 #include <chrono>
+#include <optional>
 
 #include "evaluator.h"
 #include "flambeau/base/option.h"
@@ -138,10 +139,14 @@ class Capture {
     world_.guard_changed();
     outputs = writer.outputs();
     region.recipe = writer.take();
+    return true;
+  }
+
+  /// What the capture relied on so far.
+  void guard(Region& region) const {
     region.guards = GuardProgram(world_.places(), world_.differences);
     region.input_places.clear();
     for (const World::Input& i : world_.inputs()) region.input_places.push_back(i.place);
-    return true;
   }
 
  private:
@@ -347,7 +352,7 @@ std::shared_ptr<Region> capture_region(PyThreadState* thread, Frame* frame, Unit
       std::set<int> dims = marked(real, "_dynamo_dynamic_indices");
       if (auto it = state.dynamic_dims.find(std::to_string(k)); it != state.dynamic_dims.end())
         dims.insert(it->second.begin(), it->second.end());
-      if (unit.options.dynamic == true && inputs.back().is_leaf() && !inputs.back().requires_grad())
+      if (unit.options.dynamic == true && Py_TYPE(real) == tensor_type)
         for (int d = 0; d < inputs.back().dim(); ++d) dims.insert(d);
       for (int d : marked(real, "_dynamo_static_indices")) dims.erase(d);
       dims.erase(dims.lower_bound(static_cast<int>(inputs.back().dim())), dims.end());
@@ -357,6 +362,7 @@ std::shared_ptr<Region> capture_region(PyThreadState* thread, Frame* frame, Unit
   }
   std::string problem;
   const int64_t limit = whole ? -1 : found.steps;
+  std::optional<Capture> running;  // until the gradient has been captured, too: its functions may be Python
   const auto callable = [&](const Tensors& fakes) {
     std::vector<nb::object> stand_ins;
     for (size_t k = 0; k < fakes.size(); ++k) {
@@ -364,8 +370,10 @@ std::shared_ptr<Region> capture_region(PyThreadState* thread, Frame* frame, Unit
       stand_ins.push_back(type == tensor_type || fakes[k].impl()->python ? wrap(fakes[k])
                                                                          : wrap_as(type, fakes[k]));
     }
-    Capture capture(thread, frame, std::move(stand_ins));
+    running.reset();
+    Capture& capture = running.emplace(thread, frame, std::move(stand_ins));
     const Attempt a = capture.run(limit);
+    capture.before().set();
     Tensors outputs;
     if (a.end == Evaluator::End::Error || !a.problem.empty() || !capture.write(*region, outputs, problem))
       FL_RAISE(UnsupportedError, "{}",
@@ -387,6 +395,8 @@ std::shared_ptr<Region> capture_region(PyThreadState* thread, Frame* frame, Unit
     return inner(g);
   };
   region->function = aot::CompiledFunction::make(callable, inputs, compiler, options);
+  running->guard(*region);
+  running.reset();
   region->quick = std::make_unique<QuickGuard>(region->function->joint().program);
   if (!whole) region->why_it_ends = found.why.reason;
   region->report.graph = graph::to_text(region->function->forward_graph());

@@ -273,7 +273,7 @@ def test_which_results_are_symbolic():
         assert not isinstance(n, (bool, float))
         return x + 1
 
-    trace(f, dynamic=True)(fl.ones(3, 2))
+    trace(f)(fl.ones(3, 2))
     assert set(map(type, plain)) == {int, bool} and set(map(type, symbolic)) == {fl.SymInt}
 
 

@@ -1,6 +1,7 @@
 #include "flambeau/loop/interpret.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "flambeau/base/error.h"
@@ -335,10 +336,13 @@ void interpret(const Kernel& k, std::span<void* const> buffers, std::span<const 
 
 std::string failure_message(std::string_view message, DType dtype, const ScalarBits& value) {
   std::string text;
-  if (is_integral(dtype, true))
+  if (is_integral(dtype, true)) {
     text = fmt::format("{}", evaluate(ScalarOp::Cast, DType::Int64, dtype, value).get<int64_t>());
-  else
-    text = fmt::format("{}", evaluate(ScalarOp::Cast, DType::Float64, dtype, value).get<double>());
+  } else {
+    // The sign of a nan depends on how it came about.
+    const double number = evaluate(ScalarOp::Cast, DType::Float64, dtype, value).get<double>();
+    text = std::isnan(number) ? "nan" : fmt::format("{}", number);
+  }
   std::string out(message);
   if (const size_t at = out.find("{}"); at != std::string::npos) out.replace(at, 2, text);
   return out;

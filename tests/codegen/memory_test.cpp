@@ -3,6 +3,7 @@
 
 #include "compare.h"
 #include "flambeau/base/error.h"
+#include "flambeau/loop/interpret.h"
 
 namespace fl::codegen {
 namespace {
@@ -147,6 +148,31 @@ for i0 < s0
         std::memcpy(bytes.data(), index.data(), bytes.size());
         EXPECT_EQ(difference(k, {sample_data(DType::Float32, 30, random), bytes, Bytes(n * 4)}, {n, 1}), "");
       }
+  }
+}
+
+TEST(Memory, MessagesKnowNoSignOfANan) {
+  const auto k = parse_kernel(R"(kernel refuse(x: f32 in, y: f32 out) sizes(s0, s1) vector outer
+for i0 < s0
+  stage
+    %0 = load f32 x[i0]
+    %1 = neg f32 %0
+    %2 = lt b8 %1, %0
+    check %2, %1, "value {} is wrong"
+    store y[i0] = %1
+)");
+  for (const uint32_t bits : {0x7fc00000u, 0xffc00000u}) {
+    Bytes x(sizeof bits), y(sizeof bits);
+    std::memcpy(x.data(), &bits, sizeof bits);
+    EXPECT_EQ(difference(k, {x, y}, {1, 1}), "");
+    void* buffers[] = {x.data(), y.data()};
+    const int64_t sizes[] = {1, 1};
+    try {
+      loop::interpret(k, buffers, sizes);
+      ADD_FAILURE() << "nothing is refused";
+    } catch (const IndexError& e) {
+      EXPECT_EQ(e.message(), "value nan is wrong");
+    }
   }
 }
 

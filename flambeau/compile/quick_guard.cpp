@@ -6,12 +6,18 @@
 
 namespace fl {
 namespace {
-constexpr size_t kMaxInputs = 8, kMaxSymbols = 16;
+constexpr size_t kMaxSymbols = 16;
+
+bool all_differ(std::vector<const Storage*> storages) {
+  std::sort(storages.begin(), storages.end());
+  return std::adjacent_find(storages.begin(), storages.end()) == storages.end();
 }
+
+}  // namespace
 
 QuickGuard::QuickGuard(const trace::TracedProgram& p) {
   std::vector<sym::Expr> symbols;
-  plain_ = p.guards().empty() && p.inputs.size() <= kMaxInputs;
+  plain_ = p.guards().empty();
   for (const trace::InputInfo& in : p.inputs) {
     if (!plain_) return;
     plain_ = in.node >= 0 && in.same_as < 0 && in.shares_with < 0;
@@ -40,45 +46,69 @@ QuickGuard::QuickGuard(const trace::TracedProgram& p) {
   plain_ = plain_ && symbols.size() <= kMaxSymbols;
 }
 
-bool QuickGuard::accepts(const trace::TracedProgram& p, const Tensors& args) const {
+bool QuickGuard::fits(const Input& want, const Tensor& t, bool grad_enabled, int64_t* symbols) {
+  if (!t.defined() || t.dtype() != want.dtype || t.device() != want.device ||
+      t.sizes().size() != want.sizes.size())
+    return false;
+  if (grad_enabled &&
+      (t.requires_grad() != want.requires_grad || (want.requires_grad && t.is_leaf() != want.is_leaf)))
+    return false;
+  for (size_t d = 0; d < want.sizes.size(); ++d) {
+    const SymInt s = t.sizes()[d];
+    if (s.is_symbolic()) return false;
+    const int64_t size = s.expect_int(), expected = want.sizes[d];
+    if (expected >= 0) {
+      if (size != expected) return false;
+      continue;
+    }
+    int64_t& value = symbols[-1 - expected];
+    if (size < 2 || (value != 0 && value != size)) return false;
+    value = size;
+  }
+  if (want.contiguous) return t.is_contiguous();
+  for (size_t d = 0; d < want.strides.size(); ++d)
+    if (!t.strides()[d].same_as(want.strides[d])) return false;
+  return true;
+}
+
+bool QuickGuard::fits(const trace::TracedProgram& p, const Tensors& args) const {
   if (!plain_ || args.size() != inputs_.size() || dispatch_state().grad_enabled != p.grad_enabled ||
       autocast_state().mode() != p.autocast)
     return false;
-  int64_t values[kMaxSymbols] = {};
-  for (size_t i = 0; i < args.size(); ++i) {
-    const Input& want = inputs_[i];
-    const Tensor& t = args[i];
-    if (!t.defined() || t.dtype() != want.dtype || t.device() != want.device ||
-        t.sizes().size() != want.sizes.size())
-      return false;
-    if (p.grad_enabled &&
-        (t.requires_grad() != want.requires_grad || (want.requires_grad && t.is_leaf() != want.is_leaf)))
-      return false;
-    for (size_t j = 0; j < i; ++j)
-      if (args[j].storage() == t.storage()) return false;
-    for (size_t d = 0; d < want.sizes.size(); ++d) {
-      const SymInt s = t.sizes()[d];
-      if (s.is_symbolic()) return false;
-      const int64_t size = s.expect_int(), expected = want.sizes[d];
-      if (expected >= 0) {
-        if (size != expected) return false;
-        continue;
-      }
-      int64_t& value = values[-1 - expected];
-      if (size < 2 || (value != 0 && value != size)) return false;
-      value = size;
-    }
-    if (want.contiguous) {
-      if (!t.is_contiguous()) return false;
-    } else {
-      for (size_t d = 0; d < want.strides.size(); ++d)
-        if (!t.strides()[d].same_as(want.strides[d])) return false;
-    }
-  }
+  int64_t symbols[kMaxSymbols] = {};
+  for (size_t i = 0; i < args.size(); ++i)
+    if (!fits(inputs_[i], args[i], p.grad_enabled, symbols)) return false;
   for (const trace::GradAssumption& a : p.grad_assumptions)
     if (p.outer(args, a.target).grad().defined() != a.defined) return false;
   for (const trace::CapturedInfo& c : p.captured)
     if (c.grad_of && c.node >= 0 && !p.outer(args, c.grad_of).grad().defined()) return false;
+  return true;
+}
+
+bool QuickGuard::accepts(const trace::TracedProgram& p, const Tensors& args) const {
+  Storages none;
+  return accepts(p, args, none);
+}
+
+bool QuickGuard::accepts(const trace::TracedProgram& p, const Tensors& args, Storages& last) const {
+  constexpr size_t kFew = 4;
+  if (!fits(p, args)) return false;
+  Storages now(args.size());
+  size_t changed[kFew], count = 0;
+  for (size_t i = 0; i < args.size(); ++i) {
+    now[i] = args[i].storage().get();
+    if (i < last.size() && now[i] == last[i]) continue;
+    if (count < kFew) changed[count] = i;
+    ++count;
+  }
+  if (count > kFew || last.size() != now.size()) {
+    if (!all_differ(now)) return false;
+  } else {
+    for (size_t k = 0; k < count; ++k)
+      for (size_t i = 0; i < now.size(); ++i)
+        if (i != changed[k] && now[i] == now[changed[k]]) return false;
+  }
+  if (count > 0) last = std::move(now);
   return true;
 }
 

@@ -11,8 +11,13 @@ namespace fl {
 /// sizes); for others it says no, and why_not decides.
 class QuickGuard {
  public:
+  /// Storages of arguments that were accepted: known not to be shared.
+  using Storages = std::vector<const Storage*>;
+
   explicit QuickGuard(const trace::TracedProgram& p);
   bool accepts(const trace::TracedProgram& p, const Tensors& args) const;
+  /// The same; compares only storages that are not those of the last call that was accepted.
+  bool accepts(const trace::TracedProgram& p, const Tensors& args, Storages& last) const;
 
  private:
   struct Input {
@@ -22,6 +27,9 @@ class QuickGuard {
     std::vector<int64_t> sizes;    // a number, or -1 - k for symbol k
     std::vector<int64_t> strides;  // where not contiguous
   };
+  bool fits(const trace::TracedProgram& p, const Tensors& args) const;
+  static bool fits(const Input& want, const Tensor& t, bool grad_enabled, int64_t* symbols);
+
   bool plain_ = true;
   std::vector<Input> inputs_;
 };

@@ -3,7 +3,10 @@
 #if FLAMBEAU_CAPTURE
 #include <structmember.h>
 
+#include <algorithm>
 #include <cstring>
+
+#include "snapshot.h"
 
 namespace fl::python::capture {
 namespace {
@@ -69,6 +72,39 @@ bool has_keys(PyObject* dict, PyObject* expected) {
   return true;
 }
 
+std::string text(PyObject* o) {
+  if (!o) return "nothing";
+  if (PyUnicode_CheckExact(o) || PyLong_CheckExact(o) || PyFloat_CheckExact(o) || PyBool_Check(o) ||
+      o == Py_None)
+    return text_of(nb::repr(nb::handle(o)));
+  if (PyType_Check(o)) return reinterpret_cast<PyTypeObject*>(o)->tp_name;
+  return std::string("a ") + Py_TYPE(o)->tp_name;
+}
+
+std::string difference(const Place& p, PyObject* o) {
+  switch (p.check) {
+    case Check::Absent:
+      return "it exists now";
+    case Check::Type:
+      return fmt::format("it is {}, captured for {}", text(o), text(p.expected));
+    case Check::Length:
+      return fmt::format("its length or type differs: captured for a {} of {}", text(p.expected),
+                         p.check_index);
+    case Check::Equal:
+      return fmt::format("it is {}, captured for {}", text(o), text(p.expected));
+    case Check::Keys:
+      return "it has other keys";
+    case Check::TypeVersion:
+      return "the class was changed";
+    case Check::SameAs:
+      return "it is no longer the same object as before";
+    default:
+      return fmt::format("it is another object: {}", text(o));
+  }
+}
+
+}  // namespace
+
 bool holds(const Place& p, PyObject* o, const std::vector<PyObject*>& values) {
   switch (p.check) {
     case Check::None:
@@ -106,39 +142,6 @@ bool holds(const Place& p, PyObject* o, const std::vector<PyObject*>& values) {
       return false;
   }
 }
-
-std::string text(PyObject* o) {
-  if (!o) return "nothing";
-  if (PyUnicode_CheckExact(o) || PyLong_CheckExact(o) || PyFloat_CheckExact(o) || PyBool_Check(o) ||
-      o == Py_None)
-    return text_of(nb::repr(nb::handle(o)));
-  if (PyType_Check(o)) return reinterpret_cast<PyTypeObject*>(o)->tp_name;
-  return std::string("a ") + Py_TYPE(o)->tp_name;
-}
-
-std::string difference(const Place& p, PyObject* o) {
-  switch (p.check) {
-    case Check::Absent:
-      return "it exists now";
-    case Check::Type:
-      return fmt::format("it is {}, captured for {}", text(o), text(p.expected));
-    case Check::Length:
-      return fmt::format("its length or type differs: captured for a {} of {}", text(p.expected),
-                         p.check_index);
-    case Check::Equal:
-      return fmt::format("it is {}, captured for {}", text(o), text(p.expected));
-    case Check::Keys:
-      return "it has other keys";
-    case Check::TypeVersion:
-      return "the class was changed";
-    case Check::SameAs:
-      return "it is no longer the same object as before";
-    default:
-      return fmt::format("it is another object: {}", text(o));
-  }
-}
-
-}  // namespace
 
 PyObject* find(const Place& p, Frame* f, const std::vector<PyObject*>& values) {
   if (p.step == Step::Constant) return p.key;
@@ -208,28 +211,59 @@ PyObject* find(const Place& p, Frame* f, const std::vector<PyObject*>& values) {
   }
 }
 
+GuardProgram::GuardProgram() = default;
+GuardProgram::~GuardProgram() = default;
+GuardProgram::GuardProgram(GuardProgram&&) noexcept = default;
+GuardProgram& GuardProgram::operator=(GuardProgram&&) noexcept = default;
+
 GuardProgram::GuardProgram(const std::vector<Place>& places, Differences differences)
-    : places_(places), differences_(std::move(differences)) {
+    : places_(places), differences_(std::move(differences)), snapshot_(std::make_unique<Snapshot>()) {
   for (const Place& p : places_) {
     if (p.key) kept_.push_back(nb::borrow(p.key));
     if (p.expected) kept_.push_back(nb::borrow(p.expected));
   }
 }
 
-bool GuardProgram::check(Frame* f, std::vector<PyObject*>& values, std::string* why) const {
-  values.resize(places_.size());
+int GuardProgram::need(int place) {
+  const auto it = std::find(needed_.begin(), needed_.end(), place);
+  if (it != needed_.end()) return static_cast<int>(it - needed_.begin());
+  needed_.push_back(place);
+  return static_cast<int>(needed_.size()) - 1;
+}
+
+bool GuardProgram::check(Frame* f, std::vector<PyObject*>& needed, std::string* why) {
+  bool fine = snapshot_->taken() && snapshot_->look(places_, values_, f) == Snapshot::Answer::Same &&
+              are_different(code_of(f), nullptr);
+  if (!fine) {
+    snapshot_->drop();
+    fine = check_all(f, why) && are_different(code_of(f), why);
+    if (fine && ++checks_ > 1) snapshot_->take(places_, values_, f);
+  }
+  if (!fine) return false;
+  needed.resize(needed_.size());
+  for (size_t k = 0; k < needed_.size(); ++k) needed[k] = values_[static_cast<size_t>(needed_[k])];
+  return true;
+}
+
+bool GuardProgram::check_all(Frame* f, std::string* why) {
+  values_.resize(places_.size());
   for (size_t k = 0; k < places_.size(); ++k) {
     const Place& p = places_[k];
-    PyObject* o = find(p, f, values);
-    values[k] = o;
-    if (holds(p, o, values)) continue;
+    PyObject* o = find(p, f, values_);
+    values_[k] = o;
+    if (holds(p, o, values_)) continue;
     if (why) *why = fmt::format("{}: {}", name(static_cast<int>(k), code_of(f)), difference(p, o));
     return false;
   }
+  return true;
+}
+
+bool GuardProgram::are_different(PyCodeObject* code, std::string* why) const {
   for (const auto& [a, b] : differences_) {
-    if (!values[static_cast<size_t>(a)] || values[static_cast<size_t>(a)] != values[static_cast<size_t>(b)])
+    if (!values_[static_cast<size_t>(a)] ||
+        values_[static_cast<size_t>(a)] != values_[static_cast<size_t>(b)])
       continue;
-    if (why) *why = fmt::format("{} and {} are one object now", name(a, code_of(f)), name(b, code_of(f)));
+    if (why) *why = fmt::format("{} and {} are one object now", name(a, code), name(b, code));
     return false;
   }
   return true;

@@ -4,6 +4,7 @@
 #include "frame.h"
 
 #if FLAMBEAU_CAPTURE
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -67,24 +68,36 @@ struct Place {
 /// Pairs of places that must give different objects.
 using Differences = std::vector<std::pair<int, int>>;
 
+class Snapshot;
+
 class GuardProgram {
  public:
-  GuardProgram() = default;
+  GuardProgram();
   GuardProgram(const std::vector<Place>& places, Differences differences);
-  GuardProgram(GuardProgram&&) = default;
-  GuardProgram& operator=(GuardProgram&&) = default;
+  ~GuardProgram();
+  GuardProgram(GuardProgram&&) noexcept;
+  GuardProgram& operator=(GuardProgram&&) noexcept;
 
-  /// Finds every object (borrowed; null where there is none). False with *why set, if that is given, where
-  /// a check fails.
-  bool check(Frame* f, std::vector<PyObject*>& values, std::string* why) const;
+  /// Asks for the object of a place; gives its number among those that check() gives.
+  int need(int place);
+  /// Gives the objects that were asked for (borrowed; null where there is none). False with *why set, if that
+  /// is given, where a check fails.
+  bool check(Frame* f, std::vector<PyObject*>& needed, std::string* why);
   const std::vector<Place>& places() const { return places_; }
   /// "self.layer.weight", for messages.
   std::string name(int place, PyCodeObject* code) const;
 
  private:
+  bool check_all(Frame* f, std::string* why);
+  bool are_different(PyCodeObject* code, std::string* why) const;
+
   std::vector<Place> places_;
   Differences differences_;
   std::vector<nb::object> kept_;
+  std::vector<int> needed_;
+  std::vector<PyObject*> values_;  ///< of all places in the last check; used under Python's lock
+  std::unique_ptr<Snapshot> snapshot_;
+  int checks_ = 0;  ///< that held
 };
 
 /// The object at a place, or null. `values`: of the places before it.

@@ -98,8 +98,8 @@ void note_changed_sizes(Frame* f, State& state) {
   for (const auto& region : state.regions) {
     if (!region->guards.check(f, places, nullptr)) continue;
     const auto& known = region->function->joint().program.inputs;
-    for (size_t k = 0; k < region->input_places.size(); ++k) {
-      PyObject* o = places[static_cast<size_t>(region->input_places[k])];
+    for (size_t k = 0; k < region->inputs.size(); ++k) {
+      PyObject* o = places[static_cast<size_t>(region->inputs[k])];
       const Tensor* t = o ? as_tensor(o) : nullptr;
       if (!t || known[k].spec.dim() != t->dim()) continue;
       for (int d = 0; d < t->dim(); ++d) {

@@ -60,6 +60,12 @@ class Recipe {
   /// The objects, new references, by number. Raises nb::python_error.
   std::vector<nb::object> make(const std::vector<PyObject*>& places, const Tensors& outputs) const;
   const std::vector<Make>& steps() const { return steps_; }
+  /// Gives the places that it reads other numbers.
+  template <class F>
+  void renumber_places(F&& number) {
+    for (Make& m : steps_)
+      if (m.kind == Make::Kind::Place) m.index = number(m.index);
+  }
 
  private:
   friend class RecipeWriter;

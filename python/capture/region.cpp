@@ -145,8 +145,9 @@ class Capture {
   /// What the capture relied on so far.
   void guard(Region& region) const {
     region.guards = GuardProgram(world_.places(), world_.differences);
-    region.input_places.clear();
-    for (const World::Input& i : world_.inputs()) region.input_places.push_back(i.place);
+    region.inputs.clear();
+    for (const World::Input& i : world_.inputs()) region.inputs.push_back(region.guards.need(i.place));
+    region.recipe.renumber_places([&](int place) { return region.guards.need(place); });
   }
 
  private:
@@ -266,7 +267,7 @@ std::set<int> marked(PyObject* tensor, const char* attribute) {
 
 }  // namespace
 
-bool accepts(const Region& region, Frame* frame, std::vector<PyObject*>& places, Tensors& inputs,
+bool accepts(Region& region, Frame* frame, std::vector<PyObject*>& places, Tensors& inputs,
              std::string* why) {
   if (!(Modes::now() == region.modes_before)) {
     if (why) *why = "gradients, autocast, inference mode or the default dtype are in another state";
@@ -274,14 +275,14 @@ bool accepts(const Region& region, Frame* frame, std::vector<PyObject*>& places,
   }
   if (!region.guards.check(frame, places, why)) return false;
   inputs.clear();
-  for (int p : region.input_places) {
+  for (int p : region.inputs) {
     PyObject* o = places[static_cast<size_t>(p)];
     const Tensor* t = o ? as_tensor(o) : nullptr;
     if (!t) return false;
     inputs.push_back(*t);
   }
   const trace::TracedProgram& program = region.function->joint().program;
-  if (region.quick->accepts(program, inputs)) return true;
+  if (region.quick->accepts(program, inputs, region.storages)) return true;
   std::string text = trace::why_not(program, inputs);
   if (text.empty()) return true;
   if (why) *why = text;

@@ -32,7 +32,8 @@ struct Region {
   GuardProgram guards;
   std::shared_ptr<aot::CompiledFunction> function;
   std::unique_ptr<QuickGuard> quick;
-  std::vector<int> input_places;
+  QuickGuard::Storages storages;  ///< of the inputs that were accepted last
+  std::vector<int> inputs;        ///< numbers of the objects that the guards give
   Recipe recipe;
   /// Numbers of the recipe; -1: nothing. Locals and stack where the frame goes on, or one value to return.
   std::vector<int> locals, stack;
@@ -86,8 +87,7 @@ PyObject* run_region(Region& region, Frame* frame, const std::vector<PyObject*>&
                      const Tensors& inputs, bool* failed);
 
 /// Whether the region may run; fills what it finds.
-bool accepts(const Region& region, Frame* frame, std::vector<PyObject*>& places, Tensors& inputs,
-             std::string* why);
+bool accepts(Region& region, Frame* frame, std::vector<PyObject*>& places, Tensors& inputs, std::string* why);
 
 /// The capture that goes on in this thread, or null.
 class Evaluator;

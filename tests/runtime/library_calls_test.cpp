@@ -24,6 +24,8 @@ std::vector<std::string> names_read(LibraryCall call) {
       return {"self", "dim", "descending"};
     case LibraryCall::Nonzero:
       return {"self"};
+    case LibraryCall::Join:
+      return {"tensors", "dim"};
     case LibraryCall::HostRoutine:  // each routine has its own
     case LibraryCall::None:
       break;

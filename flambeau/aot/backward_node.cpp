@@ -71,7 +71,7 @@ Tensors CompiledFunction::BackwardNode::apply_again(Tensors grads) {
            "returns several views of one tensor are not supported; run it without compiling");
   Tensors args, heads, targets, tangents;
   for (const SavedTensor& s : args_) args.push_back(s.unpack(*this));
-  const Tensors outputs = function_->function_(args);
+  const Tensors outputs = function_->repeat(args);
   for (size_t i = 0; i < j.tangents.size(); ++i) {
     if (!grads[i].defined()) continue;
     heads.push_back(outputs[j.tangents[i].output]);

@@ -28,6 +28,7 @@ std::shared_ptr<CompiledFunction> CompiledFunction::make(trace::Callable functio
   f->compiler_ = std::move(compiler);
   f->options_ = std::move(options);
   f->joint_ = aot::joint(f->function_, inputs, f->options_.trace);
+  if (f->options_.repeat_graph) f->function_ = nullptr;
   f->prepare();
   return f;
 }
@@ -94,6 +95,16 @@ const Runner& CompiledFunction::backward() {
   return backward_;
 }
 
+Tensors CompiledFunction::repeat(const Tensors& args) const {
+  if (!options_.repeat_graph) return function_(args);
+  const std::vector<Value> values =
+      graph::interpret(partition_.forward, plan_.values(joint_.program, args), true);
+  Tensors results(static_cast<size_t>(joint_.user_outputs));
+  for (int i = 0; i < joint_.user_outputs; ++i)
+    if (position(i) >= 0 && values[position(i)].is_tensor()) results[i] = values[position(i)].tensor();
+  return results;
+}
+
 /// One run.
 class CompiledFunction::Call {
  public:
@@ -127,7 +138,7 @@ class CompiledFunction::Call {
   Tensor output(int joint_output) const { return outputs_[f_.position(joint_output)].tensor(); }
 
   void record() {
-    if (!dispatch_state().grad_enabled || !joint_.differentiable()) return;
+    if (!joint_.differentiable()) return;
     bool needed = false;
     for (const Gradient& g : joint_.gradients)
       needed = needed || program_.outer(args_, g.target).requires_grad();
@@ -168,7 +179,7 @@ class CompiledFunction::Call {
     const OutputRecipe& r = joint_.info.outputs[i];
     if (r.kind == OutputRecipe::Kind::Value) return output(i);
     Tensor t = r.kind == OutputRecipe::Kind::Input ? input_tensor(r.input) : output(r.output);
-    StateGuard<bool> mode(&DispatchState::grad_enabled, dispatch_state().grad_enabled && o.requires_grad);
+    StateGuard<bool> mode(&DispatchState::grad_enabled, o.requires_grad);
     for (const ViewStep& s : r.steps) t = view(t, s);
     return t;
   }

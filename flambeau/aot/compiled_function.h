@@ -20,6 +20,8 @@ struct CompileOptions {
   PartitionOptions partition;
   /// Gradients of gradients run the original function again, eagerly. Otherwise they raise RuntimeError.
   bool double_backward = true;
+  /// They run the forward graph again instead: the function can't be called once it was captured.
+  bool repeat_graph = false;
 };
 
 class CompiledFunction : public std::enable_shared_from_this<CompiledFunction> {
@@ -43,6 +45,8 @@ class CompiledFunction : public std::enable_shared_from_this<CompiledFunction> {
   void prepare();
   void find_restrided(const std::vector<const TensorSpec*>& wanted);
   const Runner& backward();
+  /// The function's results with a history, for gradients of gradients; nothing is changed.
+  Tensors repeat(const Tensors& args) const;
   /// Where the forward graph has an output of the joint graph.
   int position(int joint_output) const { return position_[joint_output]; }
 

@@ -45,11 +45,10 @@ class JointTrace {
     for (size_t i = 0; i < real_.size(); ++i) given_.push_back(interior(i));
     session_.run([&] { outputs_ = function_(given_); });
     result_.user_outputs = static_cast<int>(outputs_.size());
-    if (dispatch_state().grad_enabled) {
-      find_output_heads();
-      find_input_heads();
-      if (!heads_.empty()) differentiate();
-    }
+    // What needs a gradient has been found with gradients enabled somewhere, be it not at the start.
+    find_output_heads();
+    if (dispatch_state().grad_enabled) find_input_heads();
+    if (!heads_.empty()) differentiate();
     for (Tensor& t : outputs_) t = outside(t);
     result_.program = session_.finish(outputs_);
     separate_shared_inputs(result_.program);

@@ -46,12 +46,11 @@ QuickGuard::QuickGuard(const trace::TracedProgram& p) {
   plain_ = plain_ && symbols.size() <= kMaxSymbols;
 }
 
-bool QuickGuard::fits(const Input& want, const Tensor& t, bool grad_enabled, int64_t* symbols) {
+bool QuickGuard::fits(const Input& want, const Tensor& t, int64_t* symbols) {
   if (!t.defined() || t.dtype() != want.dtype || t.device() != want.device ||
       t.sizes().size() != want.sizes.size())
     return false;
-  if (grad_enabled &&
-      (t.requires_grad() != want.requires_grad || (want.requires_grad && t.is_leaf() != want.is_leaf)))
+  if (t.requires_grad() != want.requires_grad || (want.requires_grad && t.is_leaf() != want.is_leaf))
     return false;
   for (size_t d = 0; d < want.sizes.size(); ++d) {
     const SymInt s = t.sizes()[d];
@@ -77,7 +76,7 @@ bool QuickGuard::fits(const trace::TracedProgram& p, const Tensors& args) const 
     return false;
   int64_t symbols[kMaxSymbols] = {};
   for (size_t i = 0; i < args.size(); ++i)
-    if (!fits(inputs_[i], args[i], p.grad_enabled, symbols)) return false;
+    if (!fits(inputs_[i], args[i], symbols)) return false;
   for (const trace::GradAssumption& a : p.grad_assumptions)
     if (p.outer(args, a.target).grad().defined() != a.defined) return false;
   for (const trace::CapturedInfo& c : p.captured)

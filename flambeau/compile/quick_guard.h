@@ -28,7 +28,7 @@ class QuickGuard {
     std::vector<int64_t> strides;  // where not contiguous
   };
   bool fits(const trace::TracedProgram& p, const Tensors& args) const;
-  static bool fits(const Input& want, const Tensor& t, bool grad_enabled, int64_t* symbols);
+  static bool fits(const Input& want, const Tensor& t, int64_t* symbols);
 
   bool plain_ = true;
   std::vector<Input> inputs_;

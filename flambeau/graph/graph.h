@@ -213,6 +213,7 @@ class SymbolValues {
 
 /// Runs the calls one after the other through dispatch below autograd. inputs: one for each input of the
 /// graph.
-std::vector<Value> interpret(const Graph& g, const std::vector<Value>& inputs);
+/// record: results have a history for autograd, where inputs need gradients.
+std::vector<Value> interpret(const Graph& g, const std::vector<Value>& inputs, bool record = false);
 
 }  // namespace fl::graph

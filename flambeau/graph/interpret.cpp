@@ -36,7 +36,7 @@ Value real_argument(const Value& v, const Values& values, const SymbolValues& sy
 
 }  // namespace
 
-std::vector<Value> interpret(const Graph& g, const std::vector<Value>& inputs) {
+std::vector<Value> interpret(const Graph& g, const std::vector<Value>& inputs, bool record) {
   const SymbolValues symbols(g, inputs);
   const auto dead = dead_after(g);
   Values values(static_cast<size_t>(g.id_limit()));
@@ -46,7 +46,7 @@ std::vector<Value> interpret(const Graph& g, const std::vector<Value>& inputs) {
     std::vector<Value> args, outs(n.op->schema.returns.size() + 1);
     args.reserve(n.args.size() + 1);
     for (const Value& a : n.args) args.push_back(real_argument(a, values, symbols));
-    dispatch_below_autograd(*n.op, args.data(), outs.data());
+    (record ? dispatch : dispatch_below_autograd)(*n.op, args.data(), outs.data());
     values[n.id] = flat_results(*n.op, outs.data());
     for (int32_t id : dead[n.id]) values[id].clear();
   }

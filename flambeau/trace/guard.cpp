@@ -20,9 +20,9 @@ std::string metadata_difference(const TracedProgram& p, const Tensors& args, siz
     return fmt::format("it is on {}, captured for {}", t.device().str(), want.spec.device.str());
   if (t.dim() != want.spec.dim())
     return fmt::format("it has {} dimensions, captured for {}", t.dim(), want.spec.dim());
-  if (p.grad_enabled && t.requires_grad() != want.requires_grad)
+  if (t.requires_grad() != want.requires_grad)
     return fmt::format("its requires_grad is {}, captured for {}", t.requires_grad(), want.requires_grad);
-  if (p.grad_enabled && want.requires_grad && t.is_leaf() != want.is_leaf)
+  if (want.requires_grad && t.is_leaf() != want.is_leaf)
     return fmt::format("it is {}a leaf, captured for the opposite", t.is_leaf() ? "" : "not ");
   return {};
 }

@@ -33,6 +33,12 @@ std::vector<std::unique_ptr<SavedTensorHooks>>& saved_tensor_hooks() {
   return stack;
 }
 
+}  // namespace
+
+bool saved_tensors_are_hooked() { return !saved_tensor_hooks().empty(); }
+
+namespace {
+
 void push_saved_tensor_hooks(nb::object pack, nb::object unpack) {
   auto pack_shared = shared_object(std::move(pack)), unpack_shared = shared_object(std::move(unpack));
   saved_tensor_hooks().push_back(std::make_unique<SavedTensorHooks>(

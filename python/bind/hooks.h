@@ -18,6 +18,9 @@ struct HookHandleObject {
 /// A Tensor or a sequence of them; None gives an undefined one.
 Tensors tensors_of(nb::handle h, const char* where);
 
+/// Whether hooks for saved tensors are there in this thread.
+bool saved_tensors_are_hooked();
+
 /// The object of a node: one at a time, of a class with the node's name. None for null.
 nb::object wrap_node(const Ref<Node>& node);
 void bind_nodes(nb::module_& m);

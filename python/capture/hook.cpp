@@ -8,6 +8,7 @@
 #include "builtins.h"
 #include "evaluator.h"
 #include "flambeau/op/dispatch.h"
+#include "hooks.h"
 #include "module.h"
 
 namespace fl::python::capture {
@@ -150,7 +151,7 @@ class Drive {
   PyObject* throw_here() { return run_default(thread_, frame_, true); }
 
   Entered enter(State& state, PyObject** value) {
-    if (state.hopeless) return Entered::Nothing;
+    if (state.hopeless || saved_tensors_are_hooked()) return Entered::Nothing;
     std::shared_ptr<Region> region = find(state);
     if (!region) region = capture(state);
     if (!region) return PyErr_Occurred() ? Entered::Raised : Entered::Nothing;

@@ -388,7 +388,7 @@ std::shared_ptr<Region> capture_region(PyThreadState* thread, Frame* frame, Unit
   };
   aot::CompileOptions options;
   options.trace = trace_options;
-  options.double_backward = false;
+  options.repeat_graph = true;
   GraphCompiler inner = graph_compiler(unit.options, &region->report);
   const auto compiler = [inner](const graph::Graph& g) {
     if (!PyGILState_Check()) return inner(g);

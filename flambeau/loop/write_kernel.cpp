@@ -146,7 +146,9 @@ class KernelWriter {
     auto m = w == g_.writer.end() ? members_.end() : members_.find(w->second);
     if (m == members_.end()) return builder_.load(buffers_.id(r, false), flat, mask);
     auto c = computed_.find(r);
-    FL_ASSERT(c != computed_.end() && c->second.flat == flat, "node {} reads what it cannot have", r.node);
+    FL_ASSERT(c != computed_.end(), "the value of node {} is read before it is computed", r.node);
+    FL_ASSERT(c->second.flat == flat, "node {} is read at {} and computed at {}", r.node, flat.str(),
+              c->second.flat.str());
     if (c->second.level % 2 == 0 || c->second.level == level_) return masked(c->second.val, mask);
     // It was computed in an earlier pass over the inner loops: again from its inputs, or from memory.
     const LoopNode& n = g_.nodes[w->second];

@@ -13,27 +13,45 @@ using Map = std::function<std::optional<Expr>(const Expr&)>;
 std::span<const Expr> summands(const Expr& e);
 std::span<const Expr> factors(const Expr& e);
 
-// c*b*(x // b) + c*(x % b) == c*x: an index taken apart and put together again.
+/// What is left of a product without one of its factors.
+Expr without(const Expr& term, const Expr& factor) {
+  Expr rest = 1;
+  bool found = false;
+  for (const Expr& g : factors(term)) {
+    if (!found && g == factor)
+      found = true;
+    else
+      rest *= g;
+  }
+  return rest;
+}
+
+// e with c*b*(x // b) + c*(x % b), where `term` is the second, as c*x; nothing if there is no such sum. The
+// quotient may be that of another number with the same remainder: (x % (k*b)) // b.
+std::optional<Expr> join_one(const Expr& e, const Expr& term, const Expr& remainder) {
+  const Expr b = remainder.args()[1], c = without(term, remainder);
+  const auto shorter = [&](const Expr& x) -> std::optional<Expr> {
+    const Expr joined = e - term - c * b * floordiv(x, b) + c * x;
+    return summands(joined).size() < summands(e).size() ? std::optional(joined) : std::nullopt;
+  };
+  if (auto joined = shorter(remainder.args()[0])) return joined;
+  for (const Expr& other : summands(e))
+    for (const Expr& f : factors(other))
+      if (f.kind() == Kind::FloorDiv && f.args()[1] == b && mod(f.args()[0], b) == remainder)
+        if (auto joined = shorter(f.args()[0])) return joined;
+  return std::nullopt;
+}
+
+// An index taken apart and put together again.
 Expr join_divisions(Expr e) {
   for (bool again = true; again;) {
     again = false;
     for (const Expr& term : summands(e)) {
       for (const Expr& f : factors(term)) {
         if (f.kind() != Kind::Mod) continue;
-        const Expr x = f.args()[0], b = f.args()[1];
-        Expr c = 1;
-        bool once = true;
-        for (const Expr& g : factors(term)) {
-          if (!(g == f))
-            c *= g;
-          else if (!once)
-            c = Expr(0);
-          else
-            once = false;
-        }
-        const Expr joined = e - term - c * b * floordiv(x, b) + c * x;
-        if (c.is_const(0) || summands(joined).size() >= summands(e).size()) continue;
-        e = joined;
+        auto joined = join_one(e, term, f);
+        if (!joined) continue;
+        e = *joined;
         again = true;
         break;
       }

@@ -70,3 +70,24 @@ def test_reading_a_value():
     compiled = fl.compile(f)
     assert compiled(fl.ones(2)).tolist() == [2, 2] and compiled(-fl.ones(2)).tolist() == [-2, -2]
     assert compiled.explain()["fallbacks"]
+
+
+def test_windows_of_an_image():
+    """A sum over the last dimension of what is read through windows."""
+    rows, window, width = 14, 7, 8
+
+    def windows(x):
+        x = x.view(2, rows // window, window, rows // window, window, width)
+        return x.permute(0, 1, 3, 2, 4, 5).contiguous().view(-1, window * window, width)
+
+    def f(x, w):
+        y = (windows(x) @ w).view(2, rows // window, rows // window, window, window, width)
+        y = (x + y.permute(0, 1, 3, 2, 4, 5).reshape(2, rows, rows, width)).reshape(2, -1, width)
+        return y + fl.nn.functional.layer_norm(y, (width,))
+
+    fl.manual_seed(0)
+    x, w = fl.randn(2, rows, rows, width, requires_grad=True), fl.randn(width, width, requires_grad=True)
+    compiled = fl.compile(f, fullgraph=True)
+    for got, expected in zip([compiled(x, w), *fl.autograd.grad(compiled(x, w).sin().sum(), (x, w))],
+                             [f(x, w), *fl.autograd.grad(f(x, w).sin().sum(), (x, w))]):
+        assert fl.equal(got, expected)

@@ -36,6 +36,15 @@ TEST(Expr, AnIndexTakenApartIsPutTogether) {
   EXPECT_EQ(simplify(mod(i, Expr(5)) + 5 * (mod(inner, Expr(3)) + 3 * floordiv(inner, Expr(3))), {}), i);
 }
 
+TEST(Expr, AnIndexOfWindowsIsPutTogether) {
+  // Rows of 14 in two windows of 7.
+  const Expr p = Expr::symbol("p");
+  const Expr in_row = mod(p, Expr(14));
+  EXPECT_EQ(simplify(112 * floordiv(p, Expr(14)) + 56 * floordiv(in_row, Expr(7)) + 8 * mod(p, Expr(7)), {}),
+            8 * p);
+  EXPECT_EQ(simplify(7 * floordiv(in_row, Expr(7)) + mod(p, Expr(7)) + 3, {}), in_row + 3);
+}
+
 TEST(Expr, Decide) {
   EXPECT_EQ(decide(Relation::Lt, Expr(1), s), true);
   EXPECT_EQ(decide(Relation::Eq, s, Expr(1)), false);

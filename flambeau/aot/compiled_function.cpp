@@ -105,6 +105,24 @@ Tensors CompiledFunction::repeat(const Tensors& args) const {
   return results;
 }
 
+namespace {
+
+/// The end of a history that the function has freed by its own backward().
+class FreedNode : public SimpleNode {
+ public:
+  FreedNode(const Tensor& t, std::string error) : spec_(t.spec()), error_(std::move(error)) {}
+  std::string name() const override { return "CompiledFunctionBackward"; }
+  Tensors apply(Tensors&&) override { FL_RAISE(RuntimeError, "{}", error_); }
+  const TensorSpec& input_spec(int) const override { return spec_; }
+  int input_count() const override { return 1; }
+
+ private:
+  TensorSpec spec_;
+  std::string error_;
+};
+
+}  // namespace
+
 /// One run.
 class CompiledFunction::Call {
  public:
@@ -138,6 +156,7 @@ class CompiledFunction::Call {
   Tensor output(int joint_output) const { return outputs_[f_.position(joint_output)].tensor(); }
 
   void record() {
+    for (int i : joint_.freed) set_history(output(i), make_ref<FreedNode>(output(i), joint_.freed_error), 0);
     if (!joint_.differentiable()) return;
     bool needed = false;
     for (const Gradient& g : joint_.gradients)

@@ -48,6 +48,7 @@ class JointTrace {
     // What needs a gradient has been found with gradients enabled somewhere, be it not at the start.
     find_output_heads();
     if (dispatch_state().grad_enabled) find_input_heads();
+    if (!heads_.empty() && session_.changed_grads()) leave_out_freed();
     if (!heads_.empty()) differentiate();
     for (Tensor& t : outputs_) t = outside(t);
     result_.program = session_.finish(outputs_);
@@ -128,6 +129,36 @@ class JointTrace {
     for (const Head& other : heads_)
       if (other.tensor.is_same(h.tensor)) return;
     heads_.push_back(std::move(h));
+  }
+
+  Tensors leaves() const {
+    Tensors out;
+    for (const Tensor& leaf : session_.inputs())
+      if (leaf.requires_grad() &&
+          std::none_of(out.begin(), out.end(), [&](const Tensor& t) { return t.is_same(leaf); }))
+        out.push_back(leaf);
+    for (const trace::CapturedInfo& c : session_.captured())
+      if (c.tensor.requires_grad() && c.tensor.is_leaf()) out.push_back(c.tensor);
+    return out;
+  }
+
+  // A loss whose backward() the function has called: nothing flows through it any more.
+  void leave_out_freed() {
+    const Tensors targets = leaves();
+    std::vector<Head> alive;
+    for (Head& h : heads_) {
+      try {
+        session_.run([&] { grad({h.tensor}, targets, {h.tensor}, {.retain_graph = true}, true); });
+        alive.push_back(std::move(h));
+      } catch (const UnsupportedError&) {
+        throw;
+      } catch (const RuntimeError& e) {
+        if (h.output < 0 || h.output >= result_.user_outputs) throw;
+        result_.freed.push_back(h.output);
+        result_.freed_error = e.message();
+      }
+    }
+    heads_ = std::move(alive);
   }
 
   void differentiate() {

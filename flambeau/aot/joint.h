@@ -27,6 +27,10 @@ struct JointProgram {
   int user_outputs = 0;
   std::vector<Tangent> tangents;
   std::vector<Gradient> gradients;
+  /// Outputs with a history that the function itself has used up and freed, and what backward through them
+  /// says.
+  std::vector<int> freed;
+  std::string freed_error;
   bool differentiable() const { return !tangents.empty(); }
   /// Outputs of the graph that are not gradients, in order.
   std::vector<int> forward_outputs() const;

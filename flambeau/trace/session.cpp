@@ -83,6 +83,7 @@ class Session::Recorder : public graph::GraphTracer, public RandomHook {
   PhiloxSlot reserve(Generator& generator, SymInt count) override;
 
   Tensors fakes;
+  bool changed_grads() const { return !grad_changes_.empty(); }
   const std::vector<CapturedInfo>& captured() const { return program_->captured; }
   const StandingStorage* standing_for(const Storage* real_or_fake) const {
     for (const StandingStorage& s : storages_)
@@ -361,6 +362,7 @@ bool Session::was_written(const Tensor& t) const {
   const StandingStorage* s = recorder_->standing_for(t.storage().get());
   return s && s->written;
 }
+bool Session::changed_grads() const { return recorder_->changed_grads(); }
 bool Session::is_outer(const Tensor& t) const { return recorder_->standing_for(t.storage().get()); }
 
 void Session::run(const std::function<void()>& f) {

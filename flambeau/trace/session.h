@@ -27,6 +27,9 @@ class Session {
   /// Whether the tensor has the memory of an input or a captured tensor.
   bool is_outer(const Tensor& t) const;
 
+  /// Whether the run changed a .grad: it went backward.
+  bool changed_grads() const;
+
   /// Undoes what the run did to real tensors and gives the program; once.
   TracedProgram finish(const Tensors& outputs);
 

@@ -80,6 +80,17 @@ const std::string& standard_library() {
   return path;
 }
 
+/// The folder of this package.
+const std::string& package() {
+  static const std::string path = [] {
+    const std::string file = text_of(nb::module_::import_("flambeau").attr("__file__"));
+    return file.substr(0, file.rfind('/') + 1);
+  }();
+  return path;
+}
+
+/// Whether frames of a code are never the first of a captured part. They still become a part of what calls
+/// them.
 bool is_skipped(PyCodeObject* code) {
   if (code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) return true;
   const std::string& library = standard_library();
@@ -89,6 +100,8 @@ bool is_skipped(PyCodeObject* code) {
     return true;
   }
   const std::string_view name(file);
+  // Optimizers and the like have compiled parts of their own.
+  if (name.starts_with(package())) return !name.substr(package().size()).starts_with("nn/");
   return name.starts_with("<frozen") ||
          (name.starts_with(library) && name.find("site-packages") == std::string_view::npos);
 }
@@ -292,6 +305,7 @@ void prepare() {
   ++thread_state.plain;
   builtins().module_getattr();
   standard_library();
+  package();
   is_python_class(&PyBaseObject_Type);
   --thread_state.plain;
 }

@@ -91,3 +91,30 @@ def test_windows_of_an_image():
     for got, expected in zip([compiled(x, w), *fl.autograd.grad(compiled(x, w).sin().sum(), (x, w))],
                              [f(x, w), *fl.autograd.grad(f(x, w).sin().sum(), (x, w))]):
         assert fl.equal(got, expected)
+
+
+def test_a_step_with_backward_inside():
+    """Forward, backward and clipping in one graph; the loss afterwards is as eager mode leaves it."""
+    def run(compiled):
+        fl.manual_seed(0)
+        model = fl.nn.Sequential(fl.nn.Linear(8, 16), fl.nn.GELU(), fl.nn.BatchNorm1d(16), fl.nn.Linear(16, 1))
+        optimizer = fl.optim.AdamW(model.parameters(), lr=0.01)
+
+        def step(x):
+            optimizer.zero_grad()
+            loss = fl.nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
+            loss.backward()
+            fl.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            return loss
+
+        function = fl.compile(step) if compiled else step
+        losses = [function(fl.randn(16, 8)) for _ in range(4)]
+        assert all(loss.requires_grad and loss.grad_fn is not None for loss in losses)
+        with pytest.raises(RuntimeError, match="second time"):
+            losses[0].backward()
+        if compiled:
+            assert max(g["operators"] for g in function.explain()["graphs"]) > 50
+        return [loss.item() for loss in losses], [p.tolist() for p in model.parameters()]
+
+    assert run(True) == run(False)

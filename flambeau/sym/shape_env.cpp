@@ -21,6 +21,18 @@ bool holds(Relation r, int64_t a, int64_t b) {
       return a <= b;
   }
 }
+
+// In terms of == and <.
+Guard as_fact(const Guard& g) {
+  switch (g.relation) {
+    case Relation::Ne:
+      return {Relation::Eq, g.lhs, g.rhs, !g.expected};
+    case Relation::Le:
+      return {Relation::Lt, g.rhs, g.lhs, !g.expected};
+    default:
+      return g;
+  }
+}
 }  // namespace
 
 std::string Guard::str() const {
@@ -89,9 +101,7 @@ std::optional<int64_t> ShapeEnv::hint(const Expr& e) const {
 
 bool ShapeEnv::evaluate(Relation r, const Expr& left, const Expr& right) {
   const Expr lhs = simplify(left), rhs = simplify(right);
-  if (auto known = decide(r, lhs, rhs)) return *known;
-  for (const Guard& g : guards_)
-    if (g.relation == r && g.lhs == lhs && g.rhs == rhs) return g.expected;
+  if (auto answer = known(r, lhs, rhs)) return *answer;
   auto a = hint(lhs), b = hint(rhs);
   FL_CHECK(a && b, UnsupportedError,
            "the program branches on {} and {}, whose values are known only when it runs; a check on the "
@@ -100,8 +110,20 @@ bool ShapeEnv::evaluate(Relation r, const Expr& left, const Expr& right) {
            lhs.str(), rhs.str());
   const bool answer = holds(r, *a, *b);
   guards_.push_back({r, lhs, rhs, answer});
-  if ((r == Relation::Eq && answer) || (r == Relation::Ne && !answer)) learn_equal(lhs, rhs);
+  learn(guards_.back());
   return answer;
+}
+
+std::optional<bool> ShapeEnv::known(Relation r, const Expr& left, const Expr& right) const {
+  const Expr lhs = simplify(left), rhs = simplify(right);
+  if (auto answer = decide(r, lhs, rhs)) return answer;
+  const Guard wanted = as_fact({r, lhs, rhs, true});
+  for (const Guard& f : facts_) {
+    const bool turned = f.relation == Relation::Eq && f.lhs == wanted.rhs && f.rhs == wanted.lhs;
+    if (f.relation == wanted.relation && (turned || (f.lhs == wanted.lhs && f.rhs == wanted.rhs)))
+      return f.expected == wanted.expected;
+  }
+  return std::nullopt;
 }
 
 int64_t ShapeEnv::specialize(const Expr& e) {
@@ -114,25 +136,48 @@ int64_t ShapeEnv::specialize(const Expr& e) {
   return *v;
 }
 
+void ShapeEnv::learn(const Guard& guard) {
+  facts_.push_back(as_fact(guard));
+  learn_bound(facts_.back());
+  if (facts_.back().relation != Relation::Eq || !facts_.back().expected) return;
+  learn_equal(guard.lhs, guard.rhs);
+  for (Guard& f : facts_) {
+    f.lhs = simplify(f.lhs);
+    f.rhs = simplify(f.rhs);
+    learn_bound(f);
+  }
+}
+
+// Strides are products of sizes, of which those of 0 count as 1: e for max(e, 1) where e is positive.
+void ShapeEnv::learn_bound(const Guard& fact) {
+  if (fact.relation != Relation::Lt || fact.expected || !fact.rhs.is_const() || fact.rhs.value() < 1) return;
+  const Expr at_least_one = max(fact.lhs, Expr(1));
+  if (at_least_one.kind() == Kind::Max) replacements_.insert_or_assign(at_least_one, fact.lhs);
+}
+
 // From a == b: the newest symbol that occurs alone and linearly is replaced; else what equals a constant.
 void ShapeEnv::learn_equal(const Expr& a, const Expr& b) {
   const Expr d = a - b;
   auto symbols = symbols_of(d);
+  const auto put = [&](const Expr& symbol, const Expr& e) {
+    replacements_.insert_or_assign(symbol, e);
+    if (symbol.lower() >= 1) facts_.push_back({Relation::Lt, e, Expr(1), false});
+  };
   for (auto it = symbols.rbegin(); it != symbols.rend(); ++it) {
     if (!hints_.contains(*it)) continue;
     auto affine = affine_in(d, *it);
     if (!affine) continue;
     if (affine->first.is_const(1)) {
-      replacements_.insert_or_assign(*it, -affine->second);
+      put(*it, -affine->second);
       return;
     }
     if (affine->first.is_const(-1)) {
-      replacements_.insert_or_assign(*it, affine->second);
+      put(*it, affine->second);
       return;
     }
     if (affine->first.is_const()) {
       if (auto q = exact_divide(-affine->second, affine->first)) {
-        replacements_.insert_or_assign(*it, *q);
+        put(*it, *q);
         return;
       }
     }

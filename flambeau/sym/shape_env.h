@@ -31,6 +31,9 @@ class ShapeEnv {
   void declare(const Expr& symbol, int64_t hint);
 
   bool evaluate(Relation r, const Expr& lhs, const Expr& rhs);
+  /// The answer where it is the same for all sizes that the guards let pass, as far as it is seen; else
+  /// nothing.
+  std::optional<bool> known(Relation r, const Expr& lhs, const Expr& rhs) const;
   /// The value for the examples, recorded as a guard.
   int64_t specialize(const Expr& e);
   /// The value for the examples, without a guard; nothing if it depends on an unbacked symbol.
@@ -65,10 +68,13 @@ class ShapeEnv {
  private:
   static uint64_t next_id();
   Expr replace(const Expr& e, bool symbols_only) const;
+  void learn(const Guard& guard);
   void learn_equal(const Expr& a, const Expr& b);
+  void learn_bound(const Guard& fact);
   std::unordered_map<Expr, int64_t> hints_;
   std::unordered_map<Expr, Expr> replacements_;
   std::vector<Guard> guards_;
+  std::vector<Guard> facts_;  ///< the guards as == and < of simplified expressions
   int symbols_ = 0, unbacked_ = 0, opaque_ = 0;
   uint64_t id_ = next_id();
 };

@@ -105,12 +105,8 @@ SymInt ceildiv(SymInt a, SymInt b) { return (a + b - 1) / b; }
 
 bool known_true(sym::Relation r, SymInt a, SymInt b) {
   if (const auto n = numbers(a, b)) return holds(r, n->first, n->second);
-  sym::Expr x = a.expr(), y = b.expr();
-  if (auto* env = sym::ShapeEnv::active()) {
-    x = env->simplify(x);
-    y = env->simplify(y);
-  }
-  return sym::decide(r, x, y).value_or(false);
+  if (const auto* env = sym::ShapeEnv::active()) return env->known(r, a.expr(), b.expr()).value_or(false);
+  return sym::decide(r, a.expr(), b.expr()).value_or(false);
 }
 
 }  // namespace fl

@@ -61,9 +61,9 @@ std::optional<SymInt> place(nb::handle h) {
   return as_sym_int(i);
 }
 
-/// A symbolic index counted from the front: of which end it counts has a guard.
+/// A symbolic index counted from the front, where it is in range: from which end it counts has a guard.
 SymInt from_front(SymInt index, SymInt size) {
-  return index.is_symbolic() && index < SymInt(0) ? index + size : index;
+  return index.is_symbolic() && index < SymInt(0) && index >= -size ? index + size : index;
 }
 
 Tensor sliced(const Tensor& t, int64_t dim, nb::handle slice_object) {

@@ -453,6 +453,8 @@ def test_autograd_functions_keep_sizes():
     (lambda x: x if x.size(0) < "a" else x, TypeError, "not supported between"),
     (lambda x: x + (x.size(0) + "a"), TypeError, "unsupported operand"),
     (lambda x: x[x.size(0)], IndexError, "out of range"),
+    (lambda x: x[-1 - x.size(0)], IndexError, "out of range"),
+    (lambda x: x[:2][-x.size(0)], IndexError, "out of range"),
     (lambda x: x.narrow(0, 1, x.size(0)), RuntimeError, "exceeds dimension size"),
     (lambda x: x.expand(x.size(0) + 1, 3), RuntimeError, "must match the existing size"),
     (lambda x: x.size(0).no_such_attribute, AttributeError, "no_such_attribute"),

@@ -50,6 +50,53 @@ TEST(ShapeEnv, SameQuestionIsRecordedOnce) {
   EXPECT_EQ(env.guards().size(), 1u);
 }
 
+TEST(ShapeEnv, AnAnswerDecidesItsOtherForms) {
+  ShapeEnv env;
+  ShapeEnv::Scope scope(&env);
+  const SymInt n = env.create_symbol(8), m = env.create_symbol(9);
+  EXPECT_FALSE(m < n);
+  EXPECT_TRUE(n <= m);
+  EXPECT_FALSE(n == m + 3);
+  EXPECT_TRUE(m + 3 != n);
+  EXPECT_TRUE(known_true(Relation::Le, n, m));
+  EXPECT_FALSE(known_true(Relation::Lt, n, m));  // it is for the example; no guard says so
+  EXPECT_EQ(env.guards().size(), 2u);
+}
+
+TEST(ShapeEnv, AnAnswerOutlivesEqualitiesFoundLater) {
+  ShapeEnv env;
+  ShapeEnv::Scope scope(&env);
+  const SymInt n = env.create_symbol(8), m = env.create_symbol(9), k = env.create_symbol(8);
+  EXPECT_FALSE(m < k);
+  EXPECT_TRUE(k == n);
+  EXPECT_FALSE(m < n);
+  EXPECT_EQ(env.guards().size(), 2u);
+}
+
+TEST(ShapeEnv, SizesFoundPositiveCountForThemselvesInStrides) {
+  ShapeEnv env;
+  ShapeEnv::Scope scope(&env);
+  const SymInt n = env.create_symbol(12), rest = n % 7, stride = max(rest, 1) * n;
+  EXPECT_FALSE(known_equal(stride, rest * n));
+  EXPECT_FALSE(rest < SymInt(2));
+  EXPECT_TRUE(known_equal(stride, rest * n));
+  // As a size that a symbol stood for.
+  const SymInt m = env.create_symbol(3), other = n % 9;
+  EXPECT_FALSE(known_equal(max(other, 1), other));
+  EXPECT_TRUE(m == other);
+  EXPECT_TRUE(known_equal(max(other, 1), other));
+}
+
+TEST(ShapeEnv, RenamingKeepsWhatAGuardSaysOfAnExpression) {
+  ShapeEnv env;
+  ShapeEnv::Scope scope(&env);
+  const SymInt n = env.create_symbol(8), m = env.create_symbol(8);
+  EXPECT_TRUE(n % 2 == SymInt(0));
+  EXPECT_TRUE(m == n);
+  EXPECT_EQ(env.simplify((m % 2).expr()).str(), "0");
+  EXPECT_EQ(env.rename_symbols((m % 2).expr()).str(), "(s0 % 2)");
+}
+
 TEST(ShapeEnv, EqualitySimplifiesLaterExpressions) {
   ShapeEnv env;
   ShapeEnv::Scope scope(&env);
@@ -127,8 +174,10 @@ TEST(ShapeEnv, ScopesNest) {
     {
       ShapeEnv::Scope b(&inner);
       EXPECT_EQ(ShapeEnv::active(), &inner);
+      EXPECT_TRUE(ShapeEnv::is_entered(outer.id()) && ShapeEnv::is_entered(inner.id()));
     }
     EXPECT_EQ(ShapeEnv::active(), &outer);
+    EXPECT_FALSE(ShapeEnv::is_entered(inner.id()));
   }
   EXPECT_EQ(ShapeEnv::active(), nullptr);
 }

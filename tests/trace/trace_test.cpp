@@ -54,6 +54,23 @@ TEST(Trace, BranchOnSizeIsAGuard) {
   EXPECT_NE(why_not(p, {ones({2})}).find("3 < s0"), std::string::npos) << why_not(p, {ones({2})});
 }
 
+TEST(Trace, AnEqualityOfAnExpressionIsAsked) {
+  testing::set_up();
+  TracedProgram p =
+      trace([](const Tensors& a) { return Tensors{a[0].size(0) % 2 == SymInt(0) ? sin(a[0]) : cos(a[0])}; },
+            {ones({6})}, {.dynamic = true});
+  EXPECT_EQ(why_not(p, {ones({8})}), "");
+  EXPECT_NE(why_not(p, {ones({9})}).find("(s0 % 2) == 0"), std::string::npos) << why_not(p, {ones({9})});
+}
+
+TEST(Trace, SizesOfOneBecomeNumbers) {
+  EXPECT_EQ(traced([](const Tensors& a) { return Tensors{slice(a[0], 0, 0, a[0].size(0) / SymInt(3), 1)}; },
+                   {ones({4})}, {.dynamic = true}),
+            "graph(%arg0: f32[s0]) where s0=4:\n"
+            "  %slice: f32[1] = slice.Tensor(%arg0, 0, 0, 1, 1)\n"
+            "  return %slice\n");
+}
+
 TEST(Trace, GuardsNameTheInput) {
   testing::set_up();
   const Tensor x = ones({5}), y = ones({5});

@@ -76,15 +76,16 @@ Expr ShapeEnv::create_opaque(std::string_view prefix) {
   return Expr::symbol(fmt::format("{}{}", prefix, opaque_++), 0);
 }
 
-Expr ShapeEnv::simplify(const Expr& e) const { return replace(e, false); }
-Expr ShapeEnv::rename_symbols(const Expr& e) const { return replace(e, true); }
+Expr ShapeEnv::simplify(const Expr& e) const { return replace(e, Replace::All); }
+Expr ShapeEnv::rename_symbols(const Expr& e) const { return replace(e, Replace::Symbols); }
 
-Expr ShapeEnv::replace(const Expr& e, bool symbols_only) const {
+Expr ShapeEnv::replace(const Expr& e, Replace what) const {
   if (replacements_.empty() || e.is_const()) return e;
   Expr now = e;
   for (;;) {  // Ends: a replacement never leads back to its symbol.
     Expr next = substitute(now, [&](const Expr& s) -> std::optional<Expr> {
-      if (symbols_only && !s.is_symbol()) return std::nullopt;
+      if (what == Replace::Symbols && !s.is_symbol()) return std::nullopt;
+      if (what == Replace::Parts && s == e && !s.is_symbol()) return std::nullopt;
       auto it = replacements_.find(s);
       return it == replacements_.end() ? std::nullopt : std::optional(it->second);
     });
@@ -141,10 +142,19 @@ void ShapeEnv::learn(const Guard& guard) {
   learn_bound(facts_.back());
   if (facts_.back().relation != Relation::Eq || !facts_.back().expected) return;
   learn_equal(guard.lhs, guard.rhs);
-  for (Guard& f : facts_) {
-    f.lhs = simplify(f.lhs);
-    f.rhs = simplify(f.rhs);
-    learn_bound(f);
+  // What is known of other expressions may say more now: s0 - s0 % 5 == 5, once s0 % 5 is a number.
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (size_t k = 0; k < facts_.size(); ++k) {
+      const Guard before = facts_[k];
+      const Expr lhs = replace(before.lhs, Replace::Parts), rhs = replace(before.rhs, Replace::Parts);
+      if (lhs == before.lhs && rhs == before.rhs) continue;
+      const Guard now = facts_[k] = {before.relation, lhs, rhs, before.expected};
+      learn_bound(now);
+      if (now.relation != Relation::Eq || !now.expected || lhs == rhs) continue;
+      learn_equal(lhs, rhs);
+      changed = true;
+    }
   }
 }
 
@@ -161,7 +171,9 @@ void ShapeEnv::learn_equal(const Expr& a, const Expr& b) {
   auto symbols = symbols_of(d);
   const auto put = [&](const Expr& symbol, const Expr& e) {
     replacements_.insert_or_assign(symbol, e);
-    if (symbol.lower() >= 1) facts_.push_back({Relation::Lt, e, Expr(1), false});
+    if (symbol.lower() < 1) return;
+    facts_.push_back({Relation::Lt, e, Expr(1), false});
+    learn_bound(facts_.back());
   };
   for (auto it = symbols.rbegin(); it != symbols.rend(); ++it) {
     if (!hints_.contains(*it)) continue;

@@ -67,7 +67,8 @@ class ShapeEnv {
 
  private:
   static uint64_t next_id();
-  Expr replace(const Expr& e, bool symbols_only) const;
+  enum class Replace : uint8_t { All, Symbols, Parts };  ///< Parts: not e as a whole
+  Expr replace(const Expr& e, Replace what) const;
   void learn(const Guard& guard);
   void learn_equal(const Expr& a, const Expr& b);
   void learn_bound(const Guard& fact);

@@ -73,6 +73,16 @@ TEST(ShapeEnv, AnAnswerOutlivesEqualitiesFoundLater) {
   EXPECT_EQ(env.guards().size(), 2u);
 }
 
+TEST(ShapeEnv, EqualitiesAreReadAgainWhenMoreIsKnown) {
+  ShapeEnv env;
+  ShapeEnv::Scope scope(&env);
+  const SymInt n = env.create_symbol(7), rest = n % 5;
+  EXPECT_TRUE(n - rest * 3 == SymInt(1));
+  EXPECT_TRUE(env.simplify(n.expr()).is_symbol());
+  EXPECT_TRUE(rest == SymInt(2));
+  EXPECT_TRUE(env.simplify(n.expr()).is_const(7));
+}
+
 TEST(ShapeEnv, SizesFoundPositiveCountForThemselvesInStrides) {
   ShapeEnv env;
   ShapeEnv::Scope scope(&env);

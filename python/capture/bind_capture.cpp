@@ -146,7 +146,7 @@ PyTypeObject* make_type() {
   return type;
 }
 
-nb::object make_captured(nb::object function, CompileOptions options) {
+nb::object make_captured(nb::object function, CompileOptions options, int break_at) {
   FL_CHECK(PyCallable_Check(function.ptr()), TypeError, "compile(): expected a function, got {}",
            python_type(function));
   check_options(options);
@@ -156,6 +156,7 @@ nb::object make_captured(nb::object function, CompileOptions options) {
   cast(self)->vectorcall = call;
   cast(self)->function = function.release().ptr();
   cast(self)->unit = new std::shared_ptr<Unit>(std::make_shared<Unit>(std::move(options)));
+  (*cast(self)->unit)->break_at = break_at;
   return nb::steal(self);
 }
 
@@ -190,13 +191,14 @@ void bind_capture(nb::module_& m) {
   m.def(
       "_capture",
       [](nb::object function, std::string backend, std::optional<bool> dynamic, bool fullgraph,
-         std::string mode, int recompile_limit, std::string name) {
-        return make_captured(std::move(function), {std::move(backend), dynamic, fullgraph, std::move(mode),
-                                                   recompile_limit, std::move(name)});
+         std::string mode, int recompile_limit, std::string name, int break_at) {
+        return make_captured(std::move(function),
+                             {std::move(backend), dynamic, fullgraph, std::move(mode), recompile_limit, std::move(name)},
+                             break_at);
       },
       nb::arg("function"), nb::kw_only(), nb::arg("backend") = "native", nb::arg("dynamic") = nb::none(),
       nb::arg("fullgraph") = false, nb::arg("mode") = "default", nb::arg("recompile_limit") = 8,
-      nb::arg("name") = "function");
+      nb::arg("name") = "function", nb::arg("break_at") = -1);
 #endif
 }
 

@@ -24,6 +24,12 @@ Evaluator::Result Evaluator::run(PyThreadState* thread, Frame* frame, bool throw
       ++done;
       ++steps_;
       if (is_root) world_->root_steps = done - 1;
+      if (is_root && r.pc == world_->break_at) {
+        world_->stop("a break was asked for here");
+        r.unit = r.pc;
+        r.handle_error();
+        return {End::Error, nullptr};
+      }
     }
     in_call = i.op == KW_NAMES || i.op == PRECALL;
     r.unit = r.pc;

@@ -71,7 +71,7 @@ class HandledException {
 /// One capture: a copy of the frame, the world behind glass, the evaluator.
 class Capture {
  public:
-  Capture(PyThreadState* thread, Frame* frame, std::vector<nb::object> stand_ins)
+  Capture(PyThreadState* thread, Frame* frame, std::vector<nb::object> stand_ins, int break_at)
       : thread_(thread),
         real_(frame),
         handled_(thread),
@@ -80,6 +80,7 @@ class Capture {
         evaluator_(&world_),
         before_(Modes::now()) {
     world_.set_stand_ins(std::move(stand_ins));
+    world_.break_at = break_at;
     state_ = {&world_, &evaluator_};
     previous_ = std::exchange(capturing, &state_);
   }
@@ -213,10 +214,10 @@ class Capture {
 int count_calls(const graph::Graph& g) { return g.call_count(); }
 
 /// Finds out how far the region goes, without compiling.
-Attempt explore(PyThreadState* thread, Frame* frame, int64_t limit) {
+Attempt explore(PyThreadState* thread, Frame* frame, int64_t limit, int break_at) {
   Attempt a;
   trace::Session session({}, {});
-  Capture capture(thread, frame, {});
+  Capture capture(thread, frame, {}, break_at);
   session.run([&] {
     a = capture.run(limit);
     if (a.end == Evaluator::End::Error || !a.problem.empty()) return;
@@ -229,9 +230,9 @@ Attempt explore(PyThreadState* thread, Frame* frame, int64_t limit) {
 }
 
 /// The largest number of steps that can be captured, its end and reason.
-Attempt find_end(PyThreadState* thread, Frame* frame) {
+Attempt find_end(PyThreadState* thread, Frame* frame, int break_at) {
   constexpr int kTries = 24;
-  Attempt a = explore(thread, frame, -1);
+  Attempt a = explore(thread, frame, -1, break_at);
   Break why = a.why;
   const bool raised = a.raised;
   const int64_t farthest = a.operators ? 0 : a.steps;
@@ -245,7 +246,7 @@ Attempt find_end(PyThreadState* thread, Frame* frame) {
       a.steps = 0;
       break;
     }
-    a = explore(thread, frame, limit);
+    a = explore(thread, frame, limit, break_at);
     if (k + 1 == kTries && !a.problem.empty()) a.steps = 0;
   }
   a.why = why;
@@ -327,7 +328,7 @@ PyObject* run_region(Region& region, Frame* frame, const std::vector<PyObject*>&
 std::shared_ptr<Region> capture_region(PyThreadState* thread, Frame* frame, Unit& unit, State& state,
                                        std::string reason) {
   const auto start = std::chrono::steady_clock::now();
-  const Attempt found = find_end(thread, frame);
+  const Attempt found = find_end(thread, frame, unit.break_at);
   const bool whole = found.end == Evaluator::End::Return;
   if (!whole && !found.raised && !found.why.reason.empty()) {
     unit.note_break(found.why);
@@ -372,7 +373,7 @@ std::shared_ptr<Region> capture_region(PyThreadState* thread, Frame* frame, Unit
                                                                          : wrap_as(type, fakes[k]));
     }
     running.reset();
-    Capture& capture = running.emplace(thread, frame, std::move(stand_ins));
+    Capture& capture = running.emplace(thread, frame, std::move(stand_ins), unit.break_at);
     const Attempt a = capture.run(limit);
     capture.before().set();
     Tensors outputs;

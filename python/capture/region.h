@@ -66,6 +66,8 @@ class Unit {
  public:
   explicit Unit(CompileOptions options) : options(std::move(options)) {}
   CompileOptions options;
+  /// For tests: the code unit of every frame at which a region ends, whatever is there; -1: none.
+  int break_at = -1;
   std::map<PyCodeObject*, CodeCache> codes;
   std::vector<std::shared_ptr<Region>> regions;  ///< all, in order of their capture
   std::vector<Break> breaks;

@@ -39,6 +39,7 @@ class World {
   PyObject* checked(PyObject* result);
   /// Steps of the root frame so far; set by the evaluator.
   int64_t root_steps = 0;
+  int break_at = -1;  ///< the code unit of the root frame that stops the capture
   Frame* root() const { return root_; }
 
   // --- reading: new references, null with an error set ---

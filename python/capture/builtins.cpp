@@ -398,6 +398,11 @@ PyObject* Builtins::module_getattr() const {
   return f;
 }
 
+bool Builtins::is_module(PyObject* o) const {
+  static PyObject* type = nb::object(nb::module_::import_("flambeau.nn").attr("Module")).release().ptr();
+  return PyType_IsSubtype(Py_TYPE(o), reinterpret_cast<PyTypeObject*>(type));
+}
+
 const Builtins& builtins() {
   static const auto* b = new Builtins;
   return *b;
@@ -457,8 +462,12 @@ bool World::may_call(PyObject* f, PyObject* const* args, size_t count) {
   bool fine = false;
   if (PyType_Check(f)) {
     fine = b.is_plain(reinterpret_cast<PyTypeObject*>(f));
-    if (fine && is_python_class(reinterpret_cast<PyTypeObject*>(f)))
+    if (fine && is_python_class(reinterpret_cast<PyTypeObject*>(f))) {
       guard_type(reinterpret_cast<PyTypeObject*>(f));
+      // An object of the capture would tell the world when it goes.
+      static PyObject* finalizer = PyUnicode_InternFromString("__del__");
+      fine = !_PyType_Lookup(reinterpret_cast<PyTypeObject*>(f), finalizer);
+    }
     if (fine && is_python_class(type)) guard_type(type);
   } else if (PyCFunction_Check(f)) {
     PyObject* self = PyCFunction_GET_SELF(f);

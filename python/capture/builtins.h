@@ -36,6 +36,8 @@ class Builtins {
   static bool is_function_of_library(PyTypeObject* type);
   /// Module.__getattr__.
   PyObject* module_getattr() const;
+  /// Whether an object is an nn.Module.
+  bool is_module(PyObject* o) const;
 
   PyTypeObject *partial, *deque, *default_dict, *size, *lru_cache, *enum_type, *method_wrapper,
       *wrapper_descriptor, *method_descriptor, *class_method_descriptor;

@@ -182,5 +182,16 @@ const CodeInfo& code_info(PyCodeObject* code) {
   return *info;
 }
 
+void rewind_generator(PyObject* o) {
+  auto* generator = reinterpret_cast<PyGenObject*>(o);
+  if (generator->gi_frame_state != FRAME_SUSPENDED) return;
+  auto* f = reinterpret_cast<Frame*>(generator->gi_iframe);
+  const CodeInfo& info = code_info(code_of(f));
+  int unit = 0;
+  while (info.at[static_cast<size_t>(unit)].op != RETURN_GENERATOR) ++unit;
+  set_running(f, unit);
+  generator->gi_frame_state = FRAME_CREATED;
+}
+
 }  // namespace fl::python::capture
 #endif

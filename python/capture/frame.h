@@ -62,6 +62,9 @@ class Linked {
   _PyCFrame mine_;
 };
 
+/// Makes a generator that waits at a yield one that never began: dropping it runs none of its code.
+void rewind_generator(PyObject* generator);
+
 /// A frame in memory of its own that stands where another one does, with other values.
 class FrameCopy {
  public:

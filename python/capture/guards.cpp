@@ -83,6 +83,8 @@ std::string text(PyObject* o) {
 
 std::string difference(const Place& p, PyObject* o) {
   switch (p.check) {
+    case Check::Number:
+      return fmt::format("it is {}, captured for an int of 2 or more", text(o));
     case Check::Absent:
       return "it exists now";
     case Check::Type:
@@ -120,6 +122,8 @@ bool holds(const Place& p, PyObject* o, const std::vector<PyObject*>& values) {
   switch (p.check) {
     case Check::Identity:
       return o == p.expected;
+    case Check::Number:
+      return may_vary(o);
     case Check::Type:
       return reinterpret_cast<PyObject*>(Py_TYPE(o)) == p.expected;
     case Check::Length:
@@ -232,6 +236,7 @@ int GuardProgram::need(int place) {
 }
 
 bool GuardProgram::check(Frame* f, std::vector<PyObject*>& needed, std::string* why) {
+  failed_ = -1;
   bool fine = snapshot_->taken() && snapshot_->look(places_, values_, f) == Snapshot::Answer::Same &&
               are_different(code_of(f), nullptr);
   if (!fine) {
@@ -252,6 +257,7 @@ bool GuardProgram::check_all(Frame* f, std::string* why) {
     PyObject* o = find(p, f, values_);
     values_[k] = o;
     if (holds(p, o, values_)) continue;
+    failed_ = static_cast<int>(k);
     if (why) *why = fmt::format("{}: {}", name(static_cast<int>(k), code_of(f)), difference(p, o));
     return false;
   }
@@ -269,12 +275,19 @@ bool GuardProgram::are_different(PyCodeObject* code, std::string* why) const {
   return true;
 }
 
-std::string GuardProgram::name(int k, PyCodeObject* code) const {
-  const Place& p = places_[static_cast<size_t>(k)];
+bool may_vary(PyObject* o) {
+  if (!PyLong_CheckExact(o)) return false;
+  int overflow = 0;
+  const long long n = PyLong_AsLongLongAndOverflow(o, &overflow);
+  return !overflow && n >= 2 && n < (1LL << 40);
+}
+
+std::string place_name(const std::vector<Place>& places, int k, PyCodeObject* code) {
+  const Place& p = places[static_cast<size_t>(k)];
   const auto key = [&] {
     return p.key && PyUnicode_Check(p.key) ? std::string(PyUnicode_AsUTF8(p.key)) : text(p.key);
   };
-  const auto parent = [&] { return p.parent < 0 ? std::string() : name(p.parent, code); };
+  const auto parent = [&] { return p.parent < 0 ? std::string() : place_name(places, p.parent, code); };
   switch (p.step) {
     case Step::Local:
       return PyUnicode_AsUTF8(PyTuple_GET_ITEM(code->co_localsplusnames, p.index));
@@ -301,7 +314,7 @@ std::string GuardProgram::name(int k, PyCodeObject* code) const {
     case Step::Dictionary:
       return parent() + ".__dict__";
     case Step::DictItem:
-      return p.parent >= 0 && places_[static_cast<size_t>(p.parent)].step == Step::Constant
+      return p.parent >= 0 && places[static_cast<size_t>(p.parent)].step == Step::Constant
                  ? parent() + "." + key()
                  : fmt::format("{}[{}]", parent(), text(p.key));
     case Step::ListItem:
@@ -309,8 +322,8 @@ std::string GuardProgram::name(int k, PyCodeObject* code) const {
     case Step::DequeItem:
       return fmt::format("{}[{}]", parent(), p.index);
     case Step::Cell: {
-      const Place& cell = places_[static_cast<size_t>(p.parent)];
-      if (cell.step == Step::FreeCell && places_[static_cast<size_t>(cell.parent)].step == Step::Function)
+      const Place& cell = places[static_cast<size_t>(p.parent)];
+      if (cell.step == Step::FreeCell && places[static_cast<size_t>(cell.parent)].step == Step::Function)
         return PyUnicode_AsUTF8(PyTuple_GET_ITEM(code->co_localsplusnames,
                                                  code->co_nlocalsplus - code->co_nfreevars + cell.index));
       return parent();

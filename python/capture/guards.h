@@ -53,6 +53,7 @@ enum class Check : uint8_t {
   SetEqual,     ///< a set equal to `expected`, of its type
   Code,         ///< a function of the code expected[0] and the globals expected[1]
   TypeVersion,  ///< a type that was not changed since its version was `index`
+  Number,       ///< an int of 2 or more
   SameAs,       ///< the object of place `index`
 };
 
@@ -67,6 +68,11 @@ struct Place {
 
 /// Pairs of places that must give different objects.
 using Differences = std::vector<std::pair<int, int>>;
+
+/// "self.layer.weight", for messages.
+std::string place_name(const std::vector<Place>& places, int place, PyCodeObject* code);
+/// Whether an int may stand for others in a graph.
+bool may_vary(PyObject* o);
 
 class Snapshot;
 
@@ -84,8 +90,11 @@ class GuardProgram {
   /// is given, where a check fails.
   bool check(Frame* f, std::vector<PyObject*>& needed, std::string* why);
   const std::vector<Place>& places() const { return places_; }
-  /// "self.layer.weight", for messages.
-  std::string name(int place, PyCodeObject* code) const;
+  /// The place whose check failed last.
+  int failed() const { return failed_; }
+  /// What it gave.
+  PyObject* value(int place) const { return values_[static_cast<size_t>(place)]; }
+  std::string name(int place, PyCodeObject* code) const { return place_name(places_, place, code); }
 
  private:
   bool check_all(Frame* f, std::string* why);
@@ -98,6 +107,7 @@ class GuardProgram {
   std::vector<PyObject*> values_;  ///< of all places in the last check; used under Python's lock
   std::unique_ptr<Snapshot> snapshot_;
   int checks_ = 0;  ///< that held
+  int failed_ = -1;
 };
 
 /// The object at a place, or null. `values`: of the places before it.

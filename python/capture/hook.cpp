@@ -66,6 +66,7 @@ PyObject* evaluate(PyThreadState* thread, Frame* f, bool throwing) {
       PyObject* generator = run_default(thread, f, throwing);
       if (!generator || !PyGen_CheckExact(generator)) return generator;
       auto* inner = reinterpret_cast<Frame*>(reinterpret_cast<PyGenObject*>(generator)->gi_iframe);
+      world.note_generator(generator);
       if (world.take_cells(inner)) return generator;
       Py_DECREF(generator);
       return nullptr;
@@ -106,11 +107,27 @@ bool is_skipped(PyCodeObject* code) {
          (name.starts_with(library) && name.find("site-packages") == std::string_view::npos);
 }
 
+/// An int that is another one now becomes a symbol in the next capture.
+void note_changed_number(const GuardProgram& guards, PyCodeObject* code, State& state) {
+  const int k = guards.failed();
+  if (k < 0) return;
+  const Place& p = guards.places()[static_cast<size_t>(k)];
+  PyObject* now = guards.value(k);
+  if (p.check != Check::Equal || !now || !may_vary(now) || !may_vary(p.expected)) return;
+  // Numbers of modules say what the module is.
+  PyObject* parent = p.parent >= 0 ? guards.value(p.parent) : nullptr;
+  if (parent && builtins().is_module(parent)) return;
+  state.varying.insert(guards.name(k, code));
+}
+
 /// Sizes that differ from those of an earlier capture of the same inputs are symbols in the next.
 void note_changed_sizes(Frame* f, State& state) {
   std::vector<PyObject*> places;
   for (const auto& region : state.regions) {
-    if (!region->guards.check(f, places, nullptr)) continue;
+    if (!region->guards.check(f, places, nullptr)) {
+      note_changed_number(region->guards, code_of(f), state);
+      continue;
+    }
     const auto& known = region->function->joint().program.inputs;
     for (size_t k = 0; k < region->inputs.size(); ++k) {
       PyObject* o = places[static_cast<size_t>(region->inputs[k])];

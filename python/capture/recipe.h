@@ -20,6 +20,7 @@ struct Make {
   enum class Kind : uint8_t {
     Place,     ///< object of place `index`
     Output,    ///< result `index` of the graph
+    Number,    ///< the first size of result `index`, less kNumberBias
     Constant,  ///< `object`
     Tuple,     ///< of type `object`
     List,
@@ -53,6 +54,9 @@ struct Make {
   PyObject* object = nullptr;  ///< kept by the recipe
   std::vector<int> parts;
 };
+
+/// Numbers leave a graph as sizes of tensors without elements, which are not negative.
+constexpr int64_t kNumberBias = int64_t{1} << 42;
 
 /// Makes objects one after the other.
 class Recipe {
@@ -94,6 +98,7 @@ class RecipeWriter {
   int constant(PyObject* o) { return add(Make::Kind::Constant, {}, o); }
   int fail(const std::string& why);
   int tensor(PyObject* o);
+  int number(PyObject* o);
   int sequence(PyObject* o);
   int list(PyObject* o);
   int dict(PyObject* o);

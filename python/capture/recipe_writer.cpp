@@ -4,6 +4,7 @@
 #include <structmember.h>
 
 #include "builtins.h"
+#include "flambeau/ops/functions.h"
 #include "world.h"
 
 namespace fl::python::capture {
@@ -46,11 +47,7 @@ int RecipeWriter::of(PyObject* o) {
   };
   if (const int at = world_.place_of(o); at >= 0) return note(add(Kind::Place, {}, nullptr, at));
   if (as_tensor(o)) return note(tensor(o));
-  if (is_sym_int(o)) {
-    const nb::object number = nb::steal(PyNumber_Index(o));
-    if (!number.is_valid()) throw nb::python_error();
-    return note(constant(number.ptr()));
-  }
+  if (is_sym_int(o)) return note(number(o));
   if (PyLong_CheckExact(o) && _PyLong_NumBits(o) > 32 && world_.is_address(o)) return fail("an address");
   if (is_immutable(o)) return note(constant(o));
   if (world_.was_made(o)) {
@@ -79,6 +76,13 @@ int RecipeWriter::tensor(PyObject* o) {
     return fail("a tensor of a class of its own, or with attributes, that was made in the captured part");
   outputs_.push_back(*as_tensor(o));
   return add(Kind::Output, {}, nullptr, static_cast<int>(outputs_.size()) - 1);
+}
+
+int RecipeWriter::number(PyObject* o) {
+  const std::optional<SymInt> value = as_symbolic_integer(o);
+  if (!value) return fail("a number of another trace");
+  outputs_.push_back(fl::empty({*value + SymInt(kNumberBias), SymInt(0)}));
+  return add(Kind::Number, {}, nullptr, static_cast<int>(outputs_.size()) - 1);
 }
 
 bool RecipeWriter::sequence_items(PyObject* o, std::vector<int>& parts) {

@@ -68,10 +68,15 @@ class HandledException {
   PyObject* before_;
 };
 
+struct CaptureOptions {
+  int break_at;
+  const std::set<std::string>* varying;
+};
+
 /// One capture: a copy of the frame, the world behind glass, the evaluator.
 class Capture {
  public:
-  Capture(PyThreadState* thread, Frame* frame, std::vector<nb::object> stand_ins, int break_at)
+  Capture(PyThreadState* thread, Frame* frame, std::vector<nb::object> stand_ins, const CaptureOptions& options)
       : thread_(thread),
         real_(frame),
         handled_(thread),
@@ -80,7 +85,8 @@ class Capture {
         evaluator_(&world_),
         before_(Modes::now()) {
     world_.set_stand_ins(std::move(stand_ins));
-    world_.break_at = break_at;
+    world_.break_at = options.break_at;
+    world_.set_varying(options.varying);
     state_ = {&world_, &evaluator_};
     previous_ = std::exchange(capturing, &state_);
   }
@@ -214,10 +220,10 @@ class Capture {
 int count_calls(const graph::Graph& g) { return g.call_count(); }
 
 /// Finds out how far the region goes, without compiling.
-Attempt explore(PyThreadState* thread, Frame* frame, int64_t limit, int break_at) {
+Attempt explore(PyThreadState* thread, Frame* frame, int64_t limit, const CaptureOptions& options) {
   Attempt a;
   trace::Session session({}, {});
-  Capture capture(thread, frame, {}, break_at);
+  Capture capture(thread, frame, {}, options);
   session.run([&] {
     a = capture.run(limit);
     if (a.end == Evaluator::End::Error || !a.problem.empty()) return;
@@ -230,9 +236,9 @@ Attempt explore(PyThreadState* thread, Frame* frame, int64_t limit, int break_at
 }
 
 /// The largest number of steps that can be captured, its end and reason.
-Attempt find_end(PyThreadState* thread, Frame* frame, int break_at) {
+Attempt find_end(PyThreadState* thread, Frame* frame, const CaptureOptions& options) {
   constexpr int kTries = 24;
-  Attempt a = explore(thread, frame, -1, break_at);
+  Attempt a = explore(thread, frame, -1, options);
   Break why = a.why;
   const bool raised = a.raised;
   const int64_t farthest = a.operators ? 0 : a.steps;
@@ -246,13 +252,21 @@ Attempt find_end(PyThreadState* thread, Frame* frame, int break_at) {
       a.steps = 0;
       break;
     }
-    a = explore(thread, frame, limit, break_at);
+    a = explore(thread, frame, limit, options);
     if (k + 1 == kTries && !a.problem.empty()) a.steps = 0;
   }
   a.why = why;
   a.raised = raised;
   a.farthest = farthest;
   return a;
+}
+
+/// An int that varies goes into a graph as the size of a tensor without elements.
+Tensor size_tensor(PyObject* number) {
+  TensorSpec spec;
+  spec.sizes = {SymInt(static_cast<int64_t>(PyLong_AsLongLong(number))), SymInt(0)};
+  spec.strides = contiguous_strides(spec.sizes);
+  return Tensor(spec, make_ref<Storage>(0, spec.device));
 }
 
 /// Dimensions that the user marked: an attribute of the tensor with their numbers.
@@ -279,8 +293,8 @@ bool accepts(Region& region, Frame* frame, std::vector<PyObject*>& places, Tenso
   for (int p : region.inputs) {
     PyObject* o = places[static_cast<size_t>(p)];
     const Tensor* t = o ? as_tensor(o) : nullptr;
-    if (!t) return false;
-    inputs.push_back(*t);
+    if (!t && !(o && PyLong_CheckExact(o))) return false;
+    inputs.push_back(t ? *t : size_tensor(o));
   }
   const trace::TracedProgram& program = region.function->joint().program;
   if (region.quick->accepts(program, inputs, region.storages)) return true;
@@ -328,7 +342,8 @@ PyObject* run_region(Region& region, Frame* frame, const std::vector<PyObject*>&
 std::shared_ptr<Region> capture_region(PyThreadState* thread, Frame* frame, Unit& unit, State& state,
                                        std::string reason) {
   const auto start = std::chrono::steady_clock::now();
-  const Attempt found = find_end(thread, frame, unit.break_at);
+  const CaptureOptions capture_options{unit.break_at, unit.options.dynamic == false ? nullptr : &state.varying};
+  const Attempt found = find_end(thread, frame, capture_options);
   const bool whole = found.end == Evaluator::End::Return;
   if (!whole && !found.raised && !found.why.reason.empty()) {
     unit.note_break(found.why);
@@ -350,6 +365,11 @@ std::shared_ptr<Region> capture_region(PyThreadState* thread, Frame* frame, Unit
     // Names of the inputs decide which of their sizes are symbols.
     for (size_t k = 0; k < found.inputs.size(); ++k) {
       PyObject* real = found.inputs[k].real;
+      if (PyLong_CheckExact(real)) {
+        inputs.push_back(size_tensor(real));
+        trace_options.dynamic_dims[static_cast<int>(k)] = {0};
+        continue;
+      }
       inputs.push_back(*as_tensor(nb::handle(real)));
       std::set<int> dims = marked(real, "_dynamo_dynamic_indices");
       if (auto it = state.dynamic_dims.find(std::to_string(k)); it != state.dynamic_dims.end())
@@ -369,11 +389,15 @@ std::shared_ptr<Region> capture_region(PyThreadState* thread, Frame* frame, Unit
     std::vector<nb::object> stand_ins;
     for (size_t k = 0; k < fakes.size(); ++k) {
       PyTypeObject* type = Py_TYPE(found.inputs[k].real);
+      if (type == &PyLong_Type) {
+        stand_ins.push_back(integer(fakes[k].sizes()[0]));
+        continue;
+      }
       stand_ins.push_back(type == tensor_type || fakes[k].impl()->python ? wrap(fakes[k])
                                                                          : wrap_as(type, fakes[k]));
     }
     running.reset();
-    Capture& capture = running.emplace(thread, frame, std::move(stand_ins), unit.break_at);
+    Capture& capture = running.emplace(thread, frame, std::move(stand_ins), capture_options);
     const Attempt a = capture.run(limit);
     capture.before().set();
     Tensors outputs;

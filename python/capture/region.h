@@ -49,7 +49,8 @@ struct Region {
 /// What is known of one state of a code object: an instruction and the height of the stack.
 struct State {
   std::vector<std::shared_ptr<Region>> regions;
-  std::map<std::string, std::set<int>> dynamic_dims;  ///< by the name of the place
+  std::map<std::string, std::set<int>> dynamic_dims;  ///< by the number of the input
+  std::set<std::string> varying;                      ///< names of places whose ints are symbols
   bool hopeless = false;                              ///< nothing to capture here: runs natively
   int failures = 0;
   int64_t nothing_for = 0;  ///< steps before which there is nothing to capture

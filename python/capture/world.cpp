@@ -42,6 +42,9 @@ bool is_python_class(PyTypeObject* type) {
 World::World(Frame* root) : root_(root) {}
 
 World::~World() {
+  // The program goes on with generators of its own: these must not run what they have in `finally`.
+  for (const nb::object& g : generators_)
+    if (PyObject* o = PyWeakref_GET_OBJECT(g.ptr()); o != Py_None) rewind_generator(o);
   // Shadows may be parts of cycles; the collector has them.
   kept_.clear();
 }
@@ -181,6 +184,7 @@ PyObject* World::wrap(PyObject* real, int at) {
     return Py_NewRef(real);
   }
   if (is_value(real)) {
+    if (varying_ && may_vary(real) && varying_->count(place_name(places_, at, code_of(root_)))) return wrap_number(real, at);
     expect(at, Check::Equal, real);
     return Py_NewRef(real);
   }
@@ -243,13 +247,26 @@ PyObject* World::wrap(PyObject* real, int at) {
 
 PyObject* World::wrap_tensor(PyObject* real, int at) {
   expect(at, Check::Type, type_object(real));
+  input_index_[real] = inputs_.size();
+  return stand_in(real, at);
+}
+
+PyObject* World::wrap_number(PyObject* real, int at) {
+  expect(at, Check::Number);
+  if (auto it = number_index_.find(at); it != number_index_.end())
+    return Py_NewRef(stand_ins_.empty() ? real : stand_ins_[it->second].ptr());
+  number_index_[at] = inputs_.size();
+  return stand_in(real, at);
+}
+
+// The next input.
+PyObject* World::stand_in(PyObject* real, int at) {
   const size_t index = inputs_.size();
-  inputs_.push_back({keep(real), at, root_steps});
-  input_index_[real] = index;
+  inputs_.push_back({keep(real), at});
   if (stand_ins_.empty()) return Py_NewRef(real);
   if (index >= stand_ins_.size()) return stop("the program read other tensors when it was captured again");
   PyObject* fake = stand_ins_[index].ptr();
-  input_index_[fake] = index;
+  if (as_tensor(fake) || is_sym_int(fake)) input_index_[fake] = index;
   return Py_NewRef(fake);
 }
 

@@ -7,6 +7,7 @@
 
 #if FLAMBEAU_CAPTURE
 #include <functional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -79,16 +80,18 @@ class World {
   int local(int slot) { return place(Step::Local, -1, nullptr, slot); }
   int stack(int slot) { return place(Step::Stack, -1, nullptr, slot); }
   const std::vector<Place>& places() const { return places_; }
-  /// The real tensors that were read, in order; `places` beside them, `steps` when.
+  /// The real tensors that were read, in order, and ints that vary.
   struct Input {
-    PyObject* real;
+    PyObject* real;  ///< a tensor, or an int that varies
     int place;
-    int64_t step;
   };
   const std::vector<Input>& inputs() const { return inputs_; }
   /// Python objects that stand for the inputs, in their order; set before the capture runs. Without them
   /// tensors stand for themselves.
   void set_stand_ins(std::vector<nb::object> list) { stand_ins_ = std::move(list); }
+
+  /// Names of places whose ints are symbols.
+  void set_varying(const std::set<std::string>* names) { varying_ = names; }
 
   /// The place of an object from outside or of its shadow; -1: made by the capture.
   int place_of(PyObject* o) const;
@@ -100,6 +103,11 @@ class World {
   /// Cells that the capture made.
   bool made_cell(PyObject* cell) const { return cells_.count(cell) > 0; }
   void note_cell(PyObject* cell) { cells_.insert(keep(cell)); }
+  /// A generator that the capture made.
+  void note_generator(PyObject* generator) {
+    // It goes when the program drops it.
+    generators_.push_back(nb::steal(PyWeakref_NewRef(generator, nullptr)));
+  }
   /// Functions and classes that the capture made.
   bool was_made(PyObject* o) const { return made_.count(o) > 0; }
   void note_made(PyObject* o) { made_.insert(keep(o)); }
@@ -154,6 +162,8 @@ class World {
   PyObject* keep(PyObject* o);
   PyObject* remember(PyObject* real, PyObject* shadow, int place, PyObject* before = nullptr);
   PyObject* wrap_tensor(PyObject* real, int place);
+  PyObject* wrap_number(PyObject* real, int place);
+  PyObject* stand_in(PyObject* real, int place);
   PyObject* wrap_tuple(PyObject* real, int place);
   PyObject* wrap_list(PyObject* real, int place);
   PyObject* wrap_dict(PyObject* real, int place);
@@ -192,12 +202,15 @@ class World {
   std::vector<Input> inputs_;
   std::unordered_map<PyObject*, size_t> input_index_;  // real and stand-in
   std::vector<nb::object> stand_ins_;
+  const std::set<std::string>* varying_ = nullptr;
+  std::unordered_map<int, size_t> number_index_;  // by place
   std::unordered_set<PyObject*> opaque_, cells_, made_, raised_;
   std::vector<Overlay> overlays_;
   std::unordered_map<PyObject*, size_t> overlay_index_;
   std::unordered_map<PyObject*, PyObject*> full_dicts_;  // object -> shadow of its __dict__
   std::unordered_set<void*> addresses_;
   std::unordered_map<PyObject*, int64_t> handled_;
+  std::vector<nb::object> generators_;  // weak references
   std::vector<nb::object> kept_;
 };
 

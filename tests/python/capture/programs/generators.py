@@ -291,3 +291,22 @@ def lazy_map_is_returned(x):
 
     m = map(f, [1, 2, 3])
     return next(m) * x, m, log
+
+
+@program(x2)
+def dropped_in_the_middle(x):
+    log = []
+
+    def g():
+        try:
+            yield x
+            yield x * 2
+        finally:
+            log.append("closed")
+
+    for first in g():
+        break
+    y = first + len(log)
+    rest = g()
+    next(rest)
+    return y, log[:], len(log)

@@ -192,9 +192,10 @@ void bind_capture(nb::module_& m) {
       "_capture",
       [](nb::object function, std::string backend, std::optional<bool> dynamic, bool fullgraph,
          std::string mode, int recompile_limit, std::string name, int break_at) {
-        return make_captured(std::move(function),
-                             {std::move(backend), dynamic, fullgraph, std::move(mode), recompile_limit, std::move(name)},
-                             break_at);
+        return make_captured(
+            std::move(function),
+            {std::move(backend), dynamic, fullgraph, std::move(mode), recompile_limit, std::move(name)},
+            break_at);
       },
       nb::arg("function"), nb::kw_only(), nb::arg("backend") = "native", nb::arg("dynamic") = nb::none(),
       nb::arg("fullgraph") = false, nb::arg("mode") = "default", nb::arg("recompile_limit") = 8,

@@ -97,8 +97,8 @@ std::vector<nb::object> Recipe::make(const std::vector<PyObject*>& places, const
         made[k] = wrap(outputs[static_cast<size_t>(m.index)]);
         break;
       case Kind::Number:
-        made[k] = owned(PyLong_FromLongLong(
-            outputs[static_cast<size_t>(m.index)].sizes()[0].expect_int() - kNumberBias));
+        made[k] = owned(
+            PyLong_FromLongLong(outputs[static_cast<size_t>(m.index)].sizes()[0].expect_int() - kNumberBias));
         break;
       case Kind::Constant:
         made[k] = nb::borrow(m.object);

@@ -76,7 +76,8 @@ struct CaptureOptions {
 /// One capture: a copy of the frame, the world behind glass, the evaluator.
 class Capture {
  public:
-  Capture(PyThreadState* thread, Frame* frame, std::vector<nb::object> stand_ins, const CaptureOptions& options)
+  Capture(PyThreadState* thread, Frame* frame, std::vector<nb::object> stand_ins,
+          const CaptureOptions& options)
       : thread_(thread),
         real_(frame),
         handled_(thread),
@@ -342,7 +343,8 @@ PyObject* run_region(Region& region, Frame* frame, const std::vector<PyObject*>&
 std::shared_ptr<Region> capture_region(PyThreadState* thread, Frame* frame, Unit& unit, State& state,
                                        std::string reason) {
   const auto start = std::chrono::steady_clock::now();
-  const CaptureOptions capture_options{unit.break_at, unit.options.dynamic == false ? nullptr : &state.varying};
+  const CaptureOptions capture_options{unit.break_at,
+                                       unit.options.dynamic == false ? nullptr : &state.varying};
   const Attempt found = find_end(thread, frame, capture_options);
   const bool whole = found.end == Evaluator::End::Return;
   if (!whole && !found.raised && !found.why.reason.empty()) {

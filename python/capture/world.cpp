@@ -184,7 +184,8 @@ PyObject* World::wrap(PyObject* real, int at) {
     return Py_NewRef(real);
   }
   if (is_value(real)) {
-    if (varying_ && may_vary(real) && varying_->count(place_name(places_, at, code_of(root_)))) return wrap_number(real, at);
+    if (varying_ && may_vary(real) && varying_->count(place_name(places_, at, code_of(root_))))
+      return wrap_number(real, at);
     expect(at, Check::Equal, real);
     return Py_NewRef(real);
   }

@@ -2,9 +2,9 @@
 
     python tools/write_stubs.py build/python        writes flambeau/_C.pyi and flambeau/__init__.pyi
 
-`_C.pyi` has the compiled part: the Tensor class with every method, and every operator as a function, one overload
-for each schema, with its documentation. `__init__.pyi` has the names of the package; a function that is Python is
-named as what its own file says.
+`_C.pyi` has the compiled part: the Tensor class with every method, and every operator as a function, one
+overload for each schema, with its documentation. `__init__.pyi` has the names of the package; a function that
+is Python is what its own file says.
 """
 import argparse
 import ast
@@ -16,13 +16,13 @@ import re
 import sys
 import types
 
-# Other signatures than an operator's have no type before the first name.
-SCHEMA = re.compile(r"^(\w+)(?:\.(\w+))?\(((?:(?:\*, )?[A-Z]\w*[^ ]* \w.*|(?:sym)?(?:int|str|float|bool)[^ ]* \w.*)?)\) -> (.+)$")
+# name.overload(type name, ...) -> type; other signatures have no type before the first name.
+SCHEMA = re.compile(r"^(\w+)(?:\.\w+)?\(((?:(?:\*, )?(?:[A-Z]\w*|int|str|float|bool)[^ ]* \w.*)?)\) -> (.+)$")
 # The stub's own names for types: a method or a dtype is called float, int, bool, dtype, device ...
 NAMES = """# Written by tools/write_stubs.py.
 # Overloads are in the order in which a call tries them; one may be narrower than one before it.
 # mypy: disable-error-code="overload-cannot-match, overload-overlap"
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, overload
 
 _bool = bool
@@ -39,20 +39,24 @@ _Size = Size
 _Device = device | _str | _int
 """
 TYPES = {
-    "Tensor": "Tensor", "Scalar": "_complex", "int": "_int", "SymInt": "_int", "float": "_float", "bool": "_bool",
-    "str": "_str", "ScalarType": "_dtype", "Device": "_Device", "MemoryFormat": "_memory_format",
-    "Generator": "Generator", "Layout": "_layout",
+    "Tensor": "Tensor", "Scalar": "_complex", "int": "_int", "SymInt": "_int", "float": "_float",
+    "bool": "_bool", "str": "_str", "ScalarType": "_dtype", "Device": "_Device",
+    "MemoryFormat": "_memory_format", "Generator": "Generator", "Layout": "_layout",
 }
 COMPARISONS = {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"}
-ARITHMETIC = {"add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift"}
+ARITHMETIC = {"add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor",
+              "lshift", "rshift"}
+# What properties and functions give that no schema describes.
 RESULTS = {
     "__bool__": "_bool", "__float__": "_float", "__int__": "_int", "__index__": "_int", "__len__": "_int",
     "__complex__": "_complex", "__hash__": "_int", "__str__": "_str", "__repr__": "_str",
-    "shape": "_Size", "dtype": "_dtype", "device": "_device", "layout": "_layout", "requires_grad": "_bool",
-    "ndim": "_int", "itemsize": "_int", "nbytes": "_int", "grad": "Tensor | None", "_version": "_int",
-    **dict.fromkeys(("data", "H", "T", "mT", "mH", "real", "imag", "to", "requires_grad_", "detach_"), "Tensor"),
-    **dict.fromkeys(("dim", "numel", "element_size", "storage_offset", "data_ptr"), "_int"),
+    "__iter__": "Iterator[Tensor]", "__reversed__": "Tensor", "shape": "_Size", "dtype": "_dtype",
+    "device": "_device", "layout": "_layout", "requires_grad": "_bool", "grad": "Tensor | None",
     "is_contiguous": "_bool", "backward": "None", "untyped_storage": "UntypedStorage",
+    **dict.fromkeys(("data", "H", "T", "mT", "mH", "real", "imag", "to", "requires_grad_", "detach_",
+                     "tensor", "as_tensor", "asarray", "from_numpy", "frombuffer", "from_dlpack"), "Tensor"),
+    **dict.fromkeys(("ndim", "itemsize", "nbytes", "_version", "dim", "numel", "element_size",
+                     "storage_offset", "data_ptr"), "_int"),
 }
 
 
@@ -116,29 +120,30 @@ class Parameter:
 
 def signatures(schema, method, tuples):
     """Parameters and result of each form in which the operator can be called."""
-    name, _, arguments, returns = SCHEMA.match(schema).groups()
+    name, arguments, returns = SCHEMA.match(schema).groups()
     texts = split(arguments)
     star = texts.index("*") if "*" in texts else len(texts)
     # A number may stand for every tensor but the first.
     first = [Parameter(t, k > 0) for k, t in enumerate(texts[:star])]
     named = [Parameter(t, False) for t in texts[star + 1:]]
     out = result_type(returns, name, tuples)
-    mutates = re.search(r"\([a-z]!\)", arguments)
-    extra = []
-    if any(p.name == "dtype" for p in named) and any(p.name == "device" for p in named):
-        extra += ["requires_grad: _bool = ...", "layout: Any = ..."]
-    if not mutates and out in ("Tensor",) and not any(p.name == "out" for p in named):
-        extra.append("out: Tensor | None = ...")
-    keywords = [p.text() for p in named] + [e for e in extra if e.split(":")[0] not in {p.name for p in named}]
+    keywords = {p.name: p.text() for p in named}
+    # What a call takes beyond the schema.
+    if {"dtype", "device"} <= keywords.keys():
+        keywords.setdefault("requires_grad", "requires_grad: _bool = ...")
+        keywords.setdefault("layout", "layout: Any = ...")
+    if out == "Tensor" and not re.search(r"\([a-z]!\)", arguments):
+        keywords.setdefault("out", "out: Tensor | None = ...")
+    keywords = list(keywords.values())
     self = []
     if method:
         # The tensor takes the place of the argument `self`, which need not be the first.
         tensors = [p for p in first if re.match(r"Tensor(\([a-z]!?\))?\??$", p.kind)]
-        bound = next((p for p in tensors if p.name == "self"), first[0] if first and first[0] in tensors else None)
-        if bound is None:
+        bound = [p for p in tensors if p.name == "self"] or [p for p in tensors if p is first[0]]
+        if not bound:
             return
         self = ["self"]
-        first.remove(bound)
+        first.remove(bound[0])
     positional = [p.text() for p in first]
     yield [*self, *positional, *(["*", *keywords] if keywords else [])], out
     # x.view(2, 3): sizes one by one.
@@ -149,7 +154,7 @@ def signatures(schema, method, tuples):
 def documented(lines, indent):
     """The documentation as a docstring."""
     text = "\n\n".join(lines).replace("\\", "\\\\").replace('"""', "'''").strip()
-    return f' {"..."}' if not text else f'\n{indent}    """{text}"""'
+    return f'\n{indent}    """{text}"""' if text else " ..."
 
 
 def operator_text(name, document, tuples, method=False):
@@ -212,7 +217,8 @@ def dunder_text(name):
     if short in ("neg", "pos", "abs", "invert"):
         return f"    def {name}(self) -> Tensor: ...\n"
     written = {
-        "__getitem__": "(self, index: Any) -> Tensor", "__setitem__": "(self, index: Any, value: Any) -> None",
+        "__getitem__": "(self, index: Any) -> Tensor",
+        "__setitem__": "(self, index: Any, value: Any) -> None",
         "__contains__": "(self, element: Any) -> _bool", "__format__": "(self, format_spec: _str) -> _str",
     }.get(name, f"(self) -> {RESULTS.get(name)}")
     return f"    def {name}{written}: ...\n" if "None" not in written or name == "__setitem__" else ""
@@ -225,7 +231,8 @@ def tensor_text(Tensor, tuples):
         if name.startswith("__"):
             text.append(dunder_text(name))
         elif isinstance(value, (property, types.GetSetDescriptorType)):
-            text.append(f"    {name}: {RESULTS.get(name, '_bool' if name.startswith('is_') else 'Any')}\n")
+            kind = RESULTS.get(name, "_bool" if name.startswith("is_") else "Any")
+            text.append(f"    {name}: {kind}\n")
         elif callable(getattr(Tensor, name)):
             method = getattr(Tensor, name)
             written = operator_text(name, method.__doc__ or "", tuples, method=True)
@@ -285,10 +292,12 @@ def package_text(fl):
             parent, _, last = value.__name__.rpartition(".")
             if parent == fl.__name__ and last == name and name != "_C":
                 lines.append(f"from . import {name} as {name}\n")
-        elif name in vars(fl._C) and vars(fl._C)[name] is value and value is not None:
+        elif value is not None and vars(fl._C).get(name) is value:
             lines.append(f"from ._C import {name} as {name}\n")
         elif isinstance(module, str) and name in names_of(here, module):
             lines.append(f"from .{module.removeprefix(fl.__name__ + '.')} import {name} as {name}\n")
+        elif callable(value) and callable(vars(fl._C).get(name)):  # Python around the compiled function
+            lines.append(f"from ._C import {name} as {name}\n")
         elif callable(value) and not isinstance(value, type):
             lines.append(plain_text(name, value, results={}))
         else:
@@ -305,11 +314,13 @@ def names_of(folder, module):
     path = folder.parent / (module.replace(".", "/") + ".py")
     if not module.startswith(folder.name + ".") or not path.exists():
         return set()
-    return {n.name for n in ast.parse(path.read_text()).body if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
+    body = ast.parse(path.read_text()).body
+    return {n.name for n in body if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     parser.add_argument("folder", type=pathlib.Path, help="that has the package, flambeau/")
     folder = parser.parse_args().folder.resolve()
     sys.path.insert(0, str(folder))

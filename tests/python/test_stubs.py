@@ -57,6 +57,9 @@ values, indices = torch.max(x, 1)
 z: torch.Tensor = torch.max(x, dim=0).values
 torch.add(x, 2, alpha=3, out=y)
 parts: tuple[torch.Tensor, ...] = x.chunk(2)
+w: torch.Tensor = torch.rand(2, 3) + torch.tensor([1.0, 2.0, 3.0])
+for row in w:
+    row.add_(1)
 with torch.no_grad():
     n: int = x.dim()
 """

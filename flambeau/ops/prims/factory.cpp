@@ -157,21 +157,19 @@ Lowered lower_linspace(const LowerCtx& c) {
   Lowered l;
   l.sizes = c.out_sizes();
   const DType out = compute_dtype(c.out().dtype), dtype = is_floating(out) ? out : DType::Float64;
-  const SymInt steps = c.arg(2).sym_int();
-  const bool only_start = steps == SymInt(1);
+  const int64_t steps = c.arg(2).to_int();
   l.body = [=](BodyOps& s, std::span<const Expr> i, std::span<const Expr>) {
     const auto bound = [&](int arg) {
       const Val x = s.number(arg, dtype);
       return is_integral(out) ? s.trunc(x) : x;
     };
     const Val start = bound(0), end = bound(1);
-    if (only_start) return std::vector<Val>{s.cast(start, out)};
+    if (steps == 1) return std::vector<Val>{s.cast(start, out)};
     // Each half from its own end, so that both ends are exact.
-    const Expr last = steps.expr() - Expr(1);
-    const Val step = s.div(s.sub(end, start), s.cast(s.index(last), dtype));
+    const Val step = s.div(s.sub(end, start), s.constant(dtype, static_cast<double>(steps - 1)));
     const Val low = s.add(start, s.mul(step, s.cast(s.index(i[0]), dtype)));
-    const Val high = s.sub(end, s.mul(step, s.cast(s.index(last - i[0]), dtype)));
-    const Val first_half = s.lt(s.index(i[0]), s.index((steps / SymInt(2)).expr()));
+    const Val high = s.sub(end, s.mul(step, s.cast(s.index(Expr(steps - 1) - i[0]), dtype)));
+    const Val first_half = s.lt(s.index(i[0]), s.constant(DType::Int64, steps / 2));
     return std::vector<Val>{s.cast(s.select(first_half, low, high), out)};
   };
   return l;

@@ -5,7 +5,7 @@ Usage: bench_table.py [--build build] [--peer PYTHON] [--rounds 3] [--json FILE]
 A benchmark program prints lines {"name", "eager_ms", "compile_ms", "first_s"} (null: not measured). Its arguments are
 names; it runs those that it has, or all without arguments. The library's programs are the executables bench_* in
 BUILD/benchmarks; PyTorch's are benchmarks/peer/*.py except measure.py. Each round runs every program once, bench_X just
-before X.py; the table holds the medians over the rounds. A program without such lines runs once, and what it prints is
+before X.py; the table holds the medians over the rounds. The Python programs also run on this library, as `python -m flambeau X.py`: rows "NAME (Python)". A program without such lines runs once, and what it prints is
 shown. OMP_NUM_THREADS is the number of processors if not set.
 """
 import argparse
@@ -30,6 +30,12 @@ GOALS = {
     "resnet18_train": {"better": 0.85, "first": 1.0},
     "compiled_call": {"ms": 0.5e-3},
     "eager_add": {"ms": 0.4e-3},
+    "python_call (Python)": {"ms": 2e-3},
+    "gpt_small_train (Python)": {"better": 0.8, "first": 0.6},
+    "resnet18_train (Python)": {"better": 0.8, "first": 1.2},
+    "resnet50_train (Python)": {"better": 0.8, "first": 2.5},
+    "vit_small_train (Python)": {"better": 0.8},
+    "bert_train (Python)": {"better": 0.8, "first": 2.0},
 }
 
 
@@ -39,13 +45,18 @@ def programs(build, peer):
             if path.is_file() and os.access(path, os.X_OK)}
     theirs = {path.stem: [peer, str(path)] for path in (ROOT / "benchmarks/peer").glob("*.py")
               if peer and path.stem != "measure"}
-    order = sorted(ours.keys() | theirs.keys())
-    return [(side, table[stem]) for stem in order for side, table in (("ours", ours), ("peer", theirs)) if stem in table]
+    here = {path.stem: [peer or sys.executable, "-m", "flambeau", str(path)] for path in (ROOT / "benchmarks/peer").glob("*.py")
+            if path.stem != "measure" and (build / "python/flambeau").is_dir()}
+    order = sorted(ours.keys() | theirs.keys() | here.keys())
+    tables = (("ours", ours), ("python", here), ("peer", theirs))
+    return [(side, table[stem]) for stem in order for side, table in tables if stem in table]
 
 
-def run(command, names):
+def run(command, names, path=None):
     """What a program prints: (JSON lines as dictionaries, other lines)."""
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    if path:
+        environment["PYTHONPATH"] = str(path)
     environment.setdefault("OMP_NUM_THREADS", str(len(os.sched_getaffinity(0))))
     print(f"bench: {' '.join(command)}", file=sys.stderr, flush=True)
     done = subprocess.run([*command, *names], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -55,13 +66,13 @@ def run(command, names):
     return [json.loads(line) for line in lines if line.startswith("{")], [line for line in lines if line[:1] != "{"]
 
 
-def run_rounds(commands, names, rounds):
+def run_rounds(commands, names, rounds, path):
     """{side: JSON lines} of all rounds."""
-    found = {"ours": [], "peer": []}
+    found = {"ours": [], "python": [], "peer": []}
     for round_number in range(rounds):
         repeated = []
         for side, command in commands:
-            lines, other = run(command, names)
+            lines, other = run(command, names, path if side == "python" else None)
             found[side] += lines
             if round_number == 0 and other:
                 print("\n".join(other), flush=True)
@@ -124,12 +135,17 @@ def main():
     parser.add_argument("--json", type=pathlib.Path, help="write all lines here as well")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
-    lines = run_rounds(programs(options.build, options.peer), options.names, options.rounds)
+    lines = run_rounds(programs(options.build, options.peer), options.names, options.rounds, options.build / "python")
     if options.json:
         options.json.write_text(json.dumps(lines, indent=1) + "\n")
     if not options.peer:
         print("bench: no PyTorch to compare with: make peer installs one, PEER_PYTHON=... names one", file=sys.stderr)
-    rows = table_rows(medians(lines["ours"]), medians(lines["peer"]))
+    ours, peer = medians(lines["ours"]), medians(lines["peer"])
+    for name, entry in medians(lines["python"]).items():
+        ours[f"{name} (Python)"] = entry
+        if name in peer:
+            peer[f"{name} (Python)"] = peer[name]
+    rows = table_rows(ours, peer)
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in [rows[0], ["-" * width for width in widths], *rows[1:]]:
         print("| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths)) + " |")

@@ -220,8 +220,11 @@ GuardProgram::~GuardProgram() = default;
 GuardProgram::GuardProgram(GuardProgram&&) noexcept = default;
 GuardProgram& GuardProgram::operator=(GuardProgram&&) noexcept = default;
 
-GuardProgram::GuardProgram(const std::vector<Place>& places, Differences differences)
-    : places_(places), differences_(std::move(differences)), snapshot_(std::make_unique<Snapshot>()) {
+GuardProgram::GuardProgram(const std::vector<Place>& places, Pairs differences, Pairs equalities)
+    : places_(places),
+      differences_(std::move(differences)),
+      equalities_(std::move(equalities)),
+      snapshot_(std::make_unique<Snapshot>()) {
   for (const Place& p : places_) {
     if (p.key) kept_.push_back(nb::borrow(p.key));
     if (p.expected) kept_.push_back(nb::borrow(p.expected));
@@ -238,10 +241,10 @@ int GuardProgram::need(int place) {
 bool GuardProgram::check(Frame* f, std::vector<PyObject*>& needed, std::string* why) {
   failed_ = -1;
   bool fine = snapshot_->taken() && snapshot_->look(places_, values_, f) == Snapshot::Answer::Same &&
-              are_different(code_of(f), nullptr);
+              pairs_hold(code_of(f), nullptr);
   if (!fine) {
     snapshot_->drop();
-    fine = check_all(f, why) && are_different(code_of(f), why);
+    fine = check_all(f, why) && pairs_hold(code_of(f), why);
     if (fine && ++checks_ > 1) snapshot_->take(places_, values_, f);
   }
   if (!fine) return false;
@@ -264,12 +267,16 @@ bool GuardProgram::check_all(Frame* f, std::string* why) {
   return true;
 }
 
-bool GuardProgram::are_different(PyCodeObject* code, std::string* why) const {
+bool GuardProgram::pairs_hold(PyCodeObject* code, std::string* why) const {
+  const auto value = [&](int k) { return values_[static_cast<size_t>(k)]; };
   for (const auto& [a, b] : differences_) {
-    if (!values_[static_cast<size_t>(a)] ||
-        values_[static_cast<size_t>(a)] != values_[static_cast<size_t>(b)])
-      continue;
+    if (!value(a) || value(a) != value(b)) continue;
     if (why) *why = fmt::format("{} and {} are one object now", name(a, code), name(b, code));
+    return false;
+  }
+  for (const auto& [a, b] : equalities_) {
+    if (value(a) == value(b)) continue;
+    if (why) *why = fmt::format("{} and {} are no longer one object", name(a, code), name(b, code));
     return false;
   }
   return true;

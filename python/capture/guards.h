@@ -66,8 +66,7 @@ struct Place {
   PyObject* expected = nullptr;  ///< kept by the owner
 };
 
-/// Pairs of places that must give different objects.
-using Differences = std::vector<std::pair<int, int>>;
+using Pairs = std::vector<std::pair<int, int>>;
 
 /// "self.layer.weight", for messages.
 std::string place_name(const std::vector<Place>& places, int place, PyCodeObject* code);
@@ -79,7 +78,8 @@ class Snapshot;
 class GuardProgram {
  public:
   GuardProgram();
-  GuardProgram(const std::vector<Place>& places, Differences differences);
+  /// differences, equalities: places that must give different objects, or the same one.
+  GuardProgram(const std::vector<Place>& places, Pairs differences, Pairs equalities);
   ~GuardProgram();
   GuardProgram(GuardProgram&&) noexcept;
   GuardProgram& operator=(GuardProgram&&) noexcept;
@@ -98,10 +98,10 @@ class GuardProgram {
 
  private:
   bool check_all(Frame* f, std::string* why);
-  bool are_different(PyCodeObject* code, std::string* why) const;
+  bool pairs_hold(PyCodeObject* code, std::string* why) const;
 
   std::vector<Place> places_;
-  Differences differences_;
+  Pairs differences_, equalities_;
   std::vector<nb::object> kept_;
   std::vector<int> needed_;
   std::vector<PyObject*> values_;  ///< of all places in the last check; used under Python's lock

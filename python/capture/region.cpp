@@ -152,7 +152,7 @@ class Capture {
 
   /// What the capture relied on so far.
   void guard(Region& region) const {
-    region.guards = GuardProgram(world_.places(), world_.differences);
+    region.guards = GuardProgram(world_.places(), world_.differences, world_.equalities);
     region.inputs.clear();
     for (const World::Input& i : world_.inputs()) region.inputs.push_back(region.guards.need(i.place));
     region.recipe.renumber_places([&](int place) { return region.guards.need(place); });

@@ -163,6 +163,16 @@ void World::differ(int a, int b) {
   if (a >= 0 && b >= 0 && a != b) differences.emplace_back(std::min(a, b), std::max(a, b));
 }
 
+void World::same(int at, int other) {
+  if (at == other) return;
+  if (at > other) {
+    expect(at, Check::SameAs, nullptr, other);
+  } else {  // it is looked at before the other one
+    expect(at, Check::Present);
+    equalities.emplace_back(at, other);
+  }
+}
+
 void World::guard_changed() {
   std::vector<size_t> changed;
   for (size_t k = 0; k < shadows_.size(); ++k)
@@ -190,17 +200,12 @@ PyObject* World::wrap(PyObject* real, int at) {
     return Py_NewRef(real);
   }
   if (auto it = input_index_.find(real); it != input_index_.end()) {
-    if (inputs_[it->second].place != at) expect(at, Check::SameAs, nullptr, inputs_[it->second].place);
+    same(at, inputs_[it->second].place);
     return Py_NewRef(stand_ins_.empty() ? real : stand_ins_[it->second].ptr());
   }
   if (auto it = shadow_index_.find(real); it != shadow_index_.end()) {
     const Shadow& s = shadows_[it->second];
-    if (s.place != at) {
-      if (at > s.place)
-        expect(at, Check::SameAs, nullptr, s.place);
-      else
-        expect(at, Check::Identity, real);
-    }
+    same(at, s.place);
     return Py_NewRef(s.shadow);
   }
   if (as_tensor(real)) return wrap_tensor(real, at);

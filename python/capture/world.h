@@ -128,7 +128,9 @@ class World {
   static PyObject* deleted();
   /// Guards that two places give different objects.
   void differ(int a, int b);
-  Differences differences;
+  Pairs differences, equalities;
+  /// Guards that a place gives the object of another place.
+  void same(int at, int other);
   /// Guards that an object from outside stays the same one.
   void keep_identity(PyObject* o) {
     if (const int at = place_of(o); at >= 0) expect(place(Step::Itself, at), Check::Identity, original(o));

@@ -452,5 +452,7 @@ class MultiheadAttention(Module):
 
 def _transposed(query, key, value):
     """Batch and length exchanged; tensors that are one stay one."""
-    swapped = {id(x): x.transpose(1, 0) for x in (query, key, value)}
-    return swapped[id(query)], swapped[id(key)], swapped[id(value)]
+    q = query.transpose(1, 0)
+    k = q if key is query else key.transpose(1, 0)
+    v = q if value is query else k if value is key else value.transpose(1, 0)
+    return q, k, v

@@ -24,12 +24,14 @@ struct CapturedObject {
 };
 
 PyTypeObject* captured_type = nullptr;
+bool capture_enabled = true;  // set_stance()
 
 CapturedObject* cast(PyObject* o) { return reinterpret_cast<CapturedObject*>(o); }
 
 PyObject* call(PyObject* self, PyObject* const* args, size_t count, PyObject* keywords) {
   CapturedObject* o = cast(self);
-  if ((*o->unit)->options.backend == "eager") return PyObject_Vectorcall(o->function, args, count, keywords);
+  if (!capture_enabled || (*o->unit)->options.backend == "eager")
+    return PyObject_Vectorcall(o->function, args, count, keywords);
   const std::shared_ptr<Unit> unit = *o->unit;
   return capture::call_captured(*unit, o->function, args, count, keywords);
 }
@@ -187,6 +189,7 @@ void bind_capture(nb::module_& m) {
   if (PyModule_AddFunctions(m.ptr(), functions) < 0) throw nb::python_error();
 #if FLAMBEAU_CAPTURE
   captured_type = make_type();
+  m.def("_set_capture_enabled", [](bool on) { return std::exchange(capture_enabled, on); });
   m.attr("CapturedFunction") = nb::borrow(reinterpret_cast<PyObject*>(captured_type));
   m.def(
       "_capture",

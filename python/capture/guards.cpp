@@ -282,6 +282,25 @@ bool GuardProgram::pairs_hold(PyCodeObject* code, std::string* why) const {
   return true;
 }
 
+std::string GuardProgram::text(int k, PyCodeObject* code) const {
+  static constexpr const char* kChecks[] = {"read",
+                                            "absent",
+                                            "there",
+                                            "the same object",
+                                            "of its type",
+                                            "of its length",
+                                            "equal",
+                                            "of its keys",
+                                            "equal as a set",
+                                            "of its code",
+                                            "unchanged",
+                                            "an int of 2 or more",
+                                            "the same as another"};
+  const Place& p = places_[static_cast<size_t>(k)];
+  return fmt::format("{}: {}{}", name(k, code), kChecks[static_cast<int>(p.check)],
+                     p.expected ? " (" + capture::text(p.expected) + ")" : "");
+}
+
 bool may_vary(PyObject* o) {
   if (!PyLong_CheckExact(o)) return false;
   int overflow = 0;

@@ -90,6 +90,8 @@ class GuardProgram {
   /// is given, where a check fails.
   bool check(Frame* f, std::vector<PyObject*>& needed, std::string* why);
   const std::vector<Place>& places() const { return places_; }
+  /// "self.training: True", for messages.
+  std::string text(int place, PyCodeObject* code) const;
   /// The place whose check failed last.
   int failed() const { return failed_; }
   /// What it gave.

@@ -231,7 +231,12 @@ class Drive {
         if (next_of(frame_) == 0 && state.regions.empty()) cache_.skip = !has_break();
         return nullptr;
       }
-      if (!state.regions.empty()) unit_.recompiles.push_back(reason);
+      if (!state.regions.empty()) {
+        unit_.recompiles.push_back(reason);
+        if (is_logged("recompiles"))
+          fmt::print(stderr, "flambeau: {} was captured again: {}\n",
+                     PyUnicode_AsUTF8(code_of(frame_)->co_qualname), reason);
+      }
       state.regions.insert(state.regions.begin(), made);
       unit_.regions.push_back(made);
       return accepts(*made, frame_, places_, inputs_, nullptr) ? made : nullptr;

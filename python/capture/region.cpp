@@ -28,10 +28,19 @@ bool Modes::operator==(const Modes& o) const {
          default_dtype == o.default_dtype;
 }
 
+bool is_logged(std::string_view what) {
+  // "graph_breaks,recompiles": words that may have a + or - before them.
+  static const std::string words = "," + option("FLAMBEAU_LOGS") + "," + option("TORCH_LOGS") + ",";
+  const size_t at = words.find(what);
+  return at != std::string::npos && (words[at - 1] == ',' || words[at - 1] == '+') &&
+         (words[at + what.size()] == ',');
+}
+
 void Unit::note_break(const Break& b) {
   for (const Break& known : breaks)
     if (known.reason == b.reason && known.where == b.where) return;
   breaks.push_back(b);
+  if (is_logged("graph_breaks")) fmt::print(stderr, "flambeau: graph break: {}\n{}", b.reason, b.where);
 }
 
 CodeCache& Unit::cache(PyCodeObject* code) {
@@ -431,6 +440,16 @@ std::shared_ptr<Region> capture_region(PyThreadState* thread, Frame* frame, Unit
   const double total =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   region->report.times.trace = total - region->report.times.lower - region->report.times.codegen;
+  const auto where = [&] {
+    return fmt::format("{} ({})", PyUnicode_AsUTF8(code->co_qualname), region->report.reason);
+  };
+  if (is_logged("graph_code"))
+    fmt::print(stderr, "flambeau: graph of {}:\n{}", where(), region->report.graph);
+  if (is_logged("guards")) {
+    fmt::print(stderr, "flambeau: guards of {}:\n", where());
+    for (size_t k = 0; k < region->guards.places().size(); ++k)
+      fmt::print(stderr, "  {}\n", region->guards.text(static_cast<int>(k), code));
+  }
   if (option("FLAMBEAU_TIMING") == "1")
     fmt::print(stderr,
                "flambeau: {}: capture {:.1f} ms, lowering {:.1f} ms, code generation {:.1f} ms ({})\n",

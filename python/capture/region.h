@@ -79,6 +79,10 @@ class Unit {
   CodeCache& cache(PyCodeObject* code);
 };
 
+/// Whether the environment asks for a kind of message: FLAMBEAU_LOGS or TORCH_LOGS, with the words
+/// graph_breaks, recompiles, guards, graph_code.
+bool is_logged(std::string_view what);
+
 /// Captures from where a frame stands. Null if there is nothing to gain; then state.nothing_for says how far.
 /// Raises what fullgraph asks for.
 std::shared_ptr<Region> capture_region(PyThreadState* thread, Frame* frame, Unit& unit, State& state,

@@ -1,8 +1,12 @@
 """compile(): a program captured as it runs, differentiated ahead of time and run as machine code."""
 import functools
 import warnings
+import weakref
 
 from . import _C
+
+# What was compiled and still exists.
+_compiled = weakref.WeakSet()
 
 
 def trace(function, **options):
@@ -55,9 +59,17 @@ def _captured(function, given):
         warnings.warn("this version of Python has no capture of bytecode: compiled functions run eagerly; "
                       "CPython 3.11 has it", stacklevel=4)
         return function
-    return _C._capture(function, backend=backend, dynamic=given["dynamic"], fullgraph=given["fullgraph"],
-                       mode=given["mode"] or "default", recompile_limit=given["recompile_limit"],
-                       name=getattr(function, "__name__", "function"))
+    captured = _C._capture(function, backend=backend, dynamic=given["dynamic"], fullgraph=given["fullgraph"],
+                           mode=given["mode"] or "default", recompile_limit=given["recompile_limit"],
+                           name=getattr(function, "__name__", "function"))
+    _compiled.add(captured)
+    return captured
+
+
+def reset():
+    """Drops everything that was captured: each compiled function captures anew at its next call."""
+    for captured in list(_compiled):
+        captured.reset()
 
 
 def _compile_callable(function, given):

@@ -1,4 +1,8 @@
 """Compiled Python functions return what eager calls return."""
+import os
+import subprocess
+import sys
+
 import pytest
 
 import flambeau as fl
@@ -118,3 +122,35 @@ def test_a_step_with_backward_inside():
         return [loss.item() for loss in losses], [p.tolist() for p in model.parameters()]
 
     assert run(True) == run(False)
+
+
+@pytest.mark.skipif(not fl._C._has_capture, reason="capture needs another version of CPython")
+def test_reset_stances_and_explanations():
+    def f(x):
+        y = x * 2
+        print(end="")
+        return y + 1
+
+    compiled = fl.compile(f)
+    assert compiled(fl.ones(2)).tolist() == [3, 3] and len(compiled.explain()["graphs"]) == 2
+    fl.compiler.reset()
+    assert not compiled.explain()["graphs"]
+    with fl.compiler.set_stance("force_eager"):
+        assert compiled(fl.ones(2)).tolist() == [3, 3]
+    assert not compiled.explain()["graphs"]
+    assert fl.compiler.set_stance("force_eager")(compiled)(fl.ones(1)).tolist() == [3]
+    assert compiled(fl.ones(2)).tolist() == [3, 3] and len(compiled.explain()["graphs"]) == 2
+    found = fl._dynamo.explain(f)(fl.ones(2))
+    assert found.graph_count == 2 and found.graph_break_count == 1 and "print" in found.break_reasons[0]
+    assert "test_compile.py" in found.break_reasons[0]
+
+
+@pytest.mark.skipif(not fl._C._has_capture, reason="capture needs another version of CPython")
+def test_messages_in_the_log():
+    code = ("import flambeau as fl\ndef f(x, n):\n  print(end='')\n  return x * n\n"
+            "c = fl.compile(f)\nc(fl.ones(2), 0.5)\nc(fl.ones(2), 1.5)\n")
+    environment = {**os.environ, "TORCH_LOGS": "+graph_breaks,recompiles,guards"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "a call of print" in done.stderr and "line 3, in f" in done.stderr
+    assert "captured again: n: it is 1.5, captured for 0.5" in done.stderr and "guards of f" in done.stderr

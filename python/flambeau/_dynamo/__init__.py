@@ -1,5 +1,6 @@
 """Names of torch._dynamo over flambeau.compile."""
 import contextlib
+import dataclasses
 import functools
 
 from .. import _C
@@ -29,12 +30,29 @@ def graph_break(msg=""):
     _C._break()
 
 
+@dataclasses.dataclass
+class ExplainOutput:
+    """What became of one function: the graphs, and why they ended."""
+
+    graphs: list
+    graph_count: int
+    graph_break_count: int
+    break_reasons: list
+    op_count: int
+    text: str
+
+    def __str__(self):
+        return self.text
+
+
 def explain(f, *extra_args, **extra_kwargs):
-    """explain(f)(*args): what compiling f for these arguments gives."""
+    """explain(f)(*args): what compiling f for these arguments gives, as an ExplainOutput."""
     def inner(*args, **kwargs):
         compiled = compile(f)
         compiled(*args, **kwargs)
-        return compiled.explain()
+        found = compiled.explain()
+        return ExplainOutput(found["graphs"], len(found["graphs"]), max(len(found["graphs"]) - 1, 0), found["breaks"],
+                             sum(graph["operators"] for graph in found["graphs"]), found["text"])
 
     return inner(*extra_args, **extra_kwargs) if extra_args or extra_kwargs else inner
 

@@ -3,7 +3,7 @@ import contextlib
 import functools
 
 from .. import _C
-from ..compile_function import compile
+from ..compile_function import compile, reset
 
 __all__ = ["allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable",
            "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends", "nested_compile_region",
@@ -18,12 +18,6 @@ def _same(fn):
 
 _same.__doc__ = _SAME
 allow_in_graph = assume_constant_result = _same
-
-
-def reset():
-    """Has no effect: what was captured belongs to each compiled function and goes with it. To capture anew,
-    call compile() again.
-    """
 
 
 def disable(fn=None, recursive=True, *, reason=None):
@@ -87,21 +81,35 @@ def cudagraph_mark_step_begin():
     """Has no effect: there are no CUDA graphs."""
 
 
-class set_stance(contextlib.nullcontext):
-    """How compiled functions behave: "default", which has no effect, is the only stance there is. Others
-    raise NotImplementedError.
+class set_stance:
+    """How compiled functions behave: "default"; "force_eager": they run as they were written. A function that
+    sets it, a context and a decorator. Other stances raise NotImplementedError.
     """
 
     def __init__(self, stance="default", *, skip_guard_eval_unsafe=False, force_backend=None):
-        if stance != "default" or force_backend is not None:
+        if stance not in ("default", "force_eager") or force_backend is not None:
             raise NotImplementedError(
-                f"set_stance(): expected stance 'default' and no force_backend, got {stance!r} and "
-                f"{force_backend!r}; a compiled function follows its own options: compile(f, "
-                "backend='eager') runs f as it was written, and __wrapped__ is what was compiled")
-        super().__init__()
+                f"set_stance(): expected stance 'default' or 'force_eager' and no force_backend, got {stance!r} "
+                f"and {force_backend!r}")
+        self._stance = stance
+        self._before = _C._set_capture_enabled(stance == "default")
+
+    def __enter__(self):
+        _C._set_capture_enabled(self._stance == "default")
+        return self
+
+    def __exit__(self, *error):
+        _C._set_capture_enabled(self._before)
 
     def __call__(self, function):
-        return function
+        _C._set_capture_enabled(self._before)  # a decorator holds for the function's calls alone
+
+        @functools.wraps(function)
+        def staged(*args, **kwargs):
+            with set_stance(self._stance):
+                return function(*args, **kwargs)
+
+        return staged
 
 
 def nested_compile_region(fn=None, **options):

@@ -151,6 +151,23 @@ for i0 < s0
   }
 }
 
+TEST(Memory, LoopsWithoutIterationsReadNothing) {
+  for (const char* axis : {"outer", "outer_tree", "inner", "none"}) {
+    const auto k = parse_kernel(fmt::format(R"(kernel total(x: f32 in, y: f32 out) sizes(s0, s1, s2) vector {}
+for i0 < s0
+  stage for r0 < s1, r1 < s2
+    %0 = load f32 x[i0]
+    %1 = exp f32 %0
+    %2 = reduce sum %1
+  stage
+    store y[i0] = %2
+)",
+                                            axis));
+    for (const std::vector<int64_t>& sizes : {std::vector<int64_t>{24, 6, 0}, {24, 0, 6}, {1, 1, 0}})
+      EXPECT_EQ(difference(k, {Bytes(), Bytes(sizes[0] * sizeof(float))}, sizes), "") << axis;
+  }
+}
+
 TEST(Memory, MessagesKnowNoSignOfANan) {
   const auto k = parse_kernel(R"(kernel refuse(x: f32 in, y: f32 out) sizes(s0, s1) vector outer
 for i0 < s0

@@ -245,12 +245,20 @@ class LoopNest {
       inner_lanes(stage);
   }
 
+  // Where the innermost loop of a stage that may have no iterations is known to have some; each loop has two
+  // levels, that and its body.
+  int load_floor(const Stage& stage) const {
+    size_t loops = stage.inner.size();
+    while (loops > 1 && sym::known_nonnegative(stage.inner[loops - 1].size - 1)) --loops;
+    return body_->level() + 2 * static_cast<int>(loops) - 1;
+  }
+
   // A stage whose inner loops run in order, for `parts` vectors of outer iterations (or one of them).
   template <class F>
   void inner_loops(const Stage& stage, int parts, int count, F&& begin_part) {
     Accumulators accumulators(*body_, k_, stage, {.parts = parts, .count = count, .shared_count = true});
     accumulators.reset();
-    body_->set_load_floor(body_->level() + 1);
+    body_->set_load_floor(load_floor(stage));
     std::vector<Loop> loops;
     for (const Range& r : stage.inner) {
       loops.push_back(open_loop(number(0), body_->scalar(r.size), 1, "inner"));
@@ -283,7 +291,7 @@ class LoopNest {
     accumulators.select_part(start.variable);
     accumulators.reset_part();
     close_loop(start);
-    body_->set_load_floor(body_->level() + 1);
+    body_->set_load_floor(load_floor(stage));
     std::vector<Loop> loops;
     for (const Range& r : stage.inner) {
       loops.push_back(open_loop(number(0), body_->scalar(r.size), 1, "inner"));
@@ -334,7 +342,7 @@ class LoopNest {
                                .in_memory = !in_registers,
                                .shared_count = in_registers});
     accumulators.reset();
-    body_->set_load_floor(body_->level() + 1);
+    body_->set_load_floor(load_floor(stage));
     std::vector<Loop> loops;
     for (size_t n = 0; n + 1 < stage.inner.size(); ++n) {
       loops.push_back(open_loop(number(0), body_->scalar(stage.inner[n].size), 1, "inner"));

@@ -108,7 +108,25 @@ class JointTrace {
     }
   }
 
+  // Two arguments on one memory, one of which is changed, are two in the graph and one history outside.
+  void check_shared_inputs() const {
+    for (size_t i = 0; i < real_.size(); ++i) {
+      if (!session_.was_written(given_[i])) continue;
+      for (size_t j = 0; j < real_.size(); ++j) {
+        if (real_[i].is_same(real_[j]) || !(real_[i].storage() == real_[j].storage())) continue;
+        const bool tracked = (real_[i].requires_grad() && !real_[i].is_leaf()) ||
+                             (real_[j].requires_grad() && !real_[j].is_leaf());
+        FL_CHECK(
+            !tracked, UnsupportedError,
+            "the function changes in place memory that its arguments {} and {} share, and that takes part in "
+            "differentiation",
+            i, j);
+      }
+    }
+  }
+
   void find_input_heads() {
+    check_shared_inputs();
     for (size_t i = 0; i < given_.size(); ++i) {
       const Tensor& t = given_[i];
       if (!session_.was_written(t) || !t.requires_grad() || t.is_leaf()) continue;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "flambeau/autograd/autograd.h"
 #include "flambeau/autograd/meta.h"
 #include "flambeau/base/error.h"
 #include "flambeau/graph/pass/simplify_symbols.h"
@@ -107,6 +108,7 @@ class Session::Recorder : public graph::GraphTracer, public RandomHook {
   void find_grad_owners();
   void drop_unused();
   void undo();
+  void remember(const Tensor& real);
 
   std::unique_ptr<TracedProgram> program_;
   Tensors real_inputs_;
@@ -159,7 +161,7 @@ Tensor Session::Recorder::add_input(const Tensor& real, int index, const Tensors
   Tensor fake = make_stand_in(s, std::move(spec), n);
   if (info.requires_grad) fake.set_requires_grad(true);
   adopt(real, fake);
-  before_.emplace_back(real);
+  remember(real);
   if (info.requires_grad && info.is_leaf && real.grad().defined()) {
     fakes.push_back(fake);
     add_input_grad(real, index);
@@ -173,6 +175,12 @@ void Session::Recorder::add_input_grad(const Tensor& real, int index) {
   const Tensor grad = real.grad();
   if (!knows(stand_in(grad))) return;
   meta(fakes[index])->grad = grad;
+}
+
+// A change of a view gives its base another history as well.
+void Session::Recorder::remember(const Tensor& real) {
+  before_.emplace_back(real);
+  if (is_view(real)) before_.emplace_back(view_base(real));
 }
 
 StandingStorage& Session::Recorder::standing(const Tensor& real, Outer owner, SymInt origin) {
@@ -199,7 +207,7 @@ Tensor Session::Recorder::capture(const Tensor& real) {
   graph::Node& n = graph().add_input(InputKind::Captured, spec, fmt::format("captured{}", index));
   info.node = n.id;
   program_->captured.push_back(info);
-  before_.emplace_back(real);
+  remember(real);
   return make_stand_in(s, std::move(spec), n);
 }
 
@@ -318,7 +326,8 @@ void Session::Recorder::undo() {
   for (const GradChange& c : grad_changes_)
     if (c.tensor.has_data()) make_meta(c.tensor).grad = c.before;
   grad_changes_.clear();
-  for (const Before& b : before_) b.restore();
+  // The first note of a tensor holds: it comes last.
+  for (auto b = before_.rbegin(); b != before_.rend(); ++b) b->restore();
   before_.clear();
 }
 

@@ -154,3 +154,19 @@ def test_messages_in_the_log():
     assert done.returncode == 0, done.stderr
     assert "a call of print" in done.stderr and "line 3, in f" in done.stderr
     assert "captured again: n: it is 1.5, captured for 0.5" in done.stderr and "guards of f" in done.stderr
+
+
+def test_a_view_and_its_base_as_arguments():
+    """One memory and one history: changed in place, it runs as it is, and nothing of a capture stays behind."""
+    def f(y, v):
+        v.mul_(3)
+        return y
+
+    def run(function):
+        x = fl.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
+        y = x * 2
+        result = function(y, y[1:3])
+        (gradient,) = fl.autograd.grad(result.sum(), x)
+        return result.tolist(), gradient.tolist(), y._version
+
+    assert run(fl.compile(f)) == run(f)

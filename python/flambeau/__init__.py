@@ -17,7 +17,7 @@ _MODULES = (
     "masked", "mps", "multiprocessing", "nn", "onnx", "optim", "overrides", "package", "profiler",
     "quantization", "random", "return_types", "serialization", "signal", "sparse", "special", "storage",
     "testing", "torch_version", "types", "utils", "xpu", "_custom_ops", "_dynamo", "_inductor", "_ops",
-    "_utils",
+    "_utils", "_VF",
 )
 # The compiled part's names; a module goes before an operator of its name.
 globals().update({n: v for n, v in vars(_C).items() if not n.startswith("__") and n not in _MODULES})

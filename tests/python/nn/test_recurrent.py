@@ -120,6 +120,14 @@ def test_operators_say_what_is_wrong():
         fl.gru(x[:, 0], fl.tensor([2, 3]), fl.zeros(1, 2, 4), weights, *rest[:-1])
 
 
+def test_the_name_for_layers_of_other_programs():
+    from flambeau import _VF
+
+    assert _VF.lstm is fl._C.lstm and fl._VF.gru_cell is fl._C.gru_cell
+    with pytest.raises(AttributeError, match="no operator 'lstn'"):
+        _VF.lstn
+
+
 def test_many_tensors_are_joined():
     """Beyond a few they are copied one by one; the result is the same."""
     pieces = [fl.randn(n, 3) for n in (1, 0, 2, 5, 1, 1, 3, 1, 2, 1)] + [fl.randn(3, 4).t()]

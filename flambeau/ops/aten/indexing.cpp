@@ -437,7 +437,9 @@ Tensor embedded(Tensor weight, Tensor indices, SymInt, bool, bool sparse) {
            "but got {}",
            name(indices.dtype()));
   FL_CHECK(!sparse, NotImplementedError, "embedding: sparse gradients are not supported");
-  return _index(weight, List{to_dtype(indices, DType::Int64)});
+  // Rows are not counted from the end.
+  const Tensor at = to_dtype(indices, DType::Int64);
+  return _index(weight, List{where(lt(at, 0), sub(at, weight.size(0)), at)});
 }
 
 /// Rows of g added up by their index; those of padding_idx count as 0.
@@ -473,6 +475,7 @@ void define_embedding(OpTable& t) {
                       {{x({5, 3}), m.make_index({}, 0, 5)}, "0-dim", ""},
                       {{x({5, 3}), m.make_index({0}, 0, 5)}, "size 0", ""},
                       {{x({5, 3}), m.make_index({2}, 5, 9)}, "out of range", "IndexError: out of "},
+                      {{x({5, 3}), m.make_index({2}, -2, 0)}, "negative", "IndexError: out of "},
                       {{x({5}), m.make_index({2}, 0, 5)}, "vector", "RuntimeError: 2-D"}};
                 },
                 {.dtypes = dtypes::floats})});

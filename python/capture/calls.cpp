@@ -148,6 +148,11 @@ Status Run::raise(const Instruction& i) {
   }
   Py_XDECREF(cause);
   if (exception) {
+    if (world && world->place_of(exception) >= 0) {  // it would get a traceback and a context
+      world->stop("raising an exception from outside is not captured");
+      Py_DECREF(exception);
+      return Status::Error;
+    }
     if (world) world->note_raised(exception);
     PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception)), exception);
     Py_DECREF(exception);

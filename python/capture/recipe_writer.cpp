@@ -45,6 +45,8 @@ int RecipeWriter::of(PyObject* o) {
     if (made >= 0) known_[o] = made;
     return made;
   };
+  if (PyExceptionInstance_Check(o) && (began = world_.handled_at(o)) >= 0)
+    return fail("an exception that was raised in the captured part");
   if (const int at = world_.place_of(o); at >= 0) return note(add(Kind::Place, {}, nullptr, at));
   if (as_tensor(o)) return note(tensor(o));
   if (is_sym_int(o)) return note(number(o));
@@ -185,7 +187,6 @@ int RecipeWriter::instance(PyObject* o) {
   if (world_.was_made(type_object(o))) return fail("an object of a class that was made in the captured part");
   int made = -1;
   if (PyExceptionInstance_Check(o)) {
-    if ((began = world_.handled_at(o)) >= 0) return fail("an exception that was raised in the captured part");
     const nb::object args = nb::handle(o).attr("args");
     const int given = of(args.ptr());
     if (given < 0) return -1;

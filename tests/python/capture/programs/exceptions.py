@@ -391,3 +391,24 @@ def exception_with_notes(x):
 @program(*with_n(2, 0))
 def division_by_an_integer_argument(x, n):
     return x * (10 // n)
+
+
+@program(x2)
+def raised_through_finally(x):
+    total = int(x.sum())
+    try:
+        raise ValueError(total)
+    finally:
+        x.zero_()
+
+
+KEPT = ValueError("kept")
+
+
+@program(x2)
+def raises_an_exception_from_outside(x):
+    y = x * 2
+    try:
+        raise KEPT
+    finally:
+        y.zero_()

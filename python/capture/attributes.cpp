@@ -32,9 +32,8 @@ PyObject* World::deleted() {
 void World::guard_type(PyTypeObject* type) {
   if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE) || type->tp_flags & Py_TPFLAGS_IMMUTABLETYPE) return;
   static PyObject* any = intern("__class__");
-  if (!(type->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG)) _PyType_Lookup(type, any);
-  expect(constant(as_object(type)), Check::TypeVersion, nullptr,
-         static_cast<Py_ssize_t>(type->tp_version_tag));
+  if (!version_of(type)) _PyType_Lookup(type, any);
+  expect(constant(as_object(type)), Check::TypeVersion, nullptr, static_cast<Py_ssize_t>(version_of(type)));
 }
 
 PyObject* World::type_attribute(PyTypeObject* type, PyObject* name) {
@@ -355,7 +354,7 @@ PyObject* World::attribute_of_super(PyObject* super, PyObject* name) {
   while (k < n && PyTuple_GET_ITEM(order, k) != as_object(s->type)) ++k;
   for (++k; k < n; ++k) {
     auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(order, k));
-    PyObject* found = PyDict_GetItemWithError(base->tp_dict, name);
+    PyObject* found = PyDict_GetItemWithError(dict_of_type(base), name);
     if (!found) continue;
     const bool on_class = s->object == as_object(s->object_type);
     if (Py_TYPE(found)->tp_descr_get) {

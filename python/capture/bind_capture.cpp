@@ -6,6 +6,7 @@
 #include <structmember.h>
 
 #include "hook.h"
+#include "self_test.h"
 
 namespace fl::python {
 
@@ -191,6 +192,9 @@ void bind_capture(nb::module_& m) {
   captured_type = make_type();
   m.def("_set_capture_enabled", [](bool on) { return std::exchange(capture_enabled, on); });
   m.attr("CapturedFunction") = nb::borrow(reinterpret_cast<PyObject*>(captured_type));
+  m.def(
+      "_frames_problem", [] { return capture::frames_problem(); },
+      "What is wrong with capture on this Python; empty if nothing is. Then compiled functions run eagerly.");
   m.def(
       "_capture",
       [](nb::object function, std::string backend, std::optional<bool> dynamic, bool fullgraph,

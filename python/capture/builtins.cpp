@@ -114,7 +114,7 @@ PyObject* reduce_outside(World& w, PyObject* o) {
       !type->tp_dictoffset)
     return w.stop(fmt::format("copying a {} is not captured", type->tp_name));
   // The first copy of an object of a class leaves a note in the class.
-  if (!PyDict_GetItemString(type->tp_dict, "__slotnames__"))
+  if (!PyDict_GetItemString(dict_of_type(type), "__slotnames__"))
     return w.stop(fmt::format("the first copy of a {} is not captured", type->tp_name));
   const nb::object state = nb::steal(w.instance_dict(o));
   if (!state.is_valid()) return nullptr;

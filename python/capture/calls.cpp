@@ -2,8 +2,6 @@
 #include "run.h"
 
 #if FLAMBEAU_CAPTURE
-#include <opcode.h>
-
 namespace fl::python::capture {
 
 PyObject* Run::call_object(PyObject* f, PyObject* const* args, size_t positional, PyObject* kw) {
@@ -12,18 +10,24 @@ PyObject* Run::call_object(PyObject* f, PyObject* const* args, size_t positional
 
 Status Run::calls(const Instruction& i) {
   switch (i.op) {
-    case CALL:
+    case Op::CallKw: {
+      PyObject* names = keywords = pop();  // of a constant
+      const Status s = call(i);
+      Py_DECREF(names);
+      return s;
+    }
+    case Op::Call:
       return call(i);
-    case CALL_FUNCTION_EX:
+    case Op::CallFunctionEx:
       return call_ex(i);
-    case MAKE_FUNCTION:
+    case Op::MakeFunction:
       return make_function(i);
-    case LOAD_BUILD_CLASS: {
+    case Op::SetFunctionAttribute:
+      return set_function_attribute(i);
+    case Op::LoadBuildClass: {
       PyObject* o = PyDict_GetItemString(frame->f_builtins, "__build_class__");
       return push_result(Py_XNewRef(o));
     }
-    case RETURN_GENERATOR:
-      return Status::Other;  // the hook makes generators
     default:
       return Status::Other;
   }
@@ -31,9 +35,9 @@ Status Run::calls(const Instruction& i) {
 
 Status Run::call(const Instruction& i) {
   PyObject* kw = std::exchange(keywords, nullptr);
-  const bool is_method = peek(i.arg + 2) != nullptr;
-  const int total = i.arg + (is_method ? 1 : 0);
-  PyObject* f = peek(total + 1);
+  const bool has_self = (kNullBelow ? peek(i.arg + 2) : peek(i.arg + 1)) != nullptr;
+  const int total = i.arg + (has_self ? 1 : 0);
+  PyObject* f = kNullBelow && !has_self ? peek(i.arg + 1) : peek(i.arg + 2);
   const size_t positional = static_cast<size_t>(total) - (kw ? static_cast<size_t>(PyTuple_GET_SIZE(kw)) : 0);
   PyObject* result = call_object(f, sp - total, positional, kw);
   for (int k = 0; k < i.arg + 2; ++k) Py_XDECREF(pop());
@@ -60,7 +64,7 @@ PyObject* as_tuple(PyObject* f, PyObject* args) {
 Status Run::call_ex(const Instruction& i) {
   const bool has_keywords = i.arg & 1;
   const int operands = 2 + has_keywords;
-  PyObject *f = peek(operands), *given = peek(operands - 1);
+  PyObject *f = kNullBelow ? peek(operands) : peek(operands + 1), *given = peek(operands - 1);
   PyObject* args = world && !world->may_use(given) ? nullptr : checked(as_tuple(f, given));
   if (!args) return Status::Error;
   PyObject* result = nullptr;
@@ -84,8 +88,7 @@ Status Run::call_ex(const Instruction& i) {
     Py_XDECREF(names);
   }
   Py_DECREF(args);
-  for (int k = 0; k < operands; ++k) Py_DECREF(pop());
-  Py_XDECREF(pop());  // the null below the function
+  for (int k = 0; k <= operands; ++k) Py_XDECREF(pop());  // with the null
   return push_result(result);
 }
 
@@ -103,7 +106,27 @@ Status Run::make_function(const Instruction& i) {
   return Status::Next;
 }
 
+// value, function -> function
+Status Run::set_function_attribute(const Instruction& i) {
+  PyObject* o = pop();
+  auto* f = reinterpret_cast<PyFunctionObject*>(o);
+  PyObject*& field = i.arg == 8   ? f->func_closure
+                     : i.arg == 4 ? f->func_annotations
+                     : i.arg == 2 ? f->func_kwdefaults
+                                  : f->func_defaults;
+  Py_XSETREF(field, pop());
+  push(o);
+  return Status::Next;
+}
+
 namespace {
+
+/// The exception that is being handled, borrowed.
+PyObject* handled(PyThreadState* thread) {
+  for (_PyErr_StackItem* item = thread->exc_info; item; item = item->previous_item)
+    if (item->exc_value && item->exc_value != Py_None) return item->exc_value;
+  return nullptr;
+}
 
 /// raise a from b: an exception of a class or an instance; new reference.
 PyObject* instance_of(PyObject* o) {
@@ -122,8 +145,8 @@ PyObject* instance_of(PyObject* o) {
 
 Status Run::raise(const Instruction& i) {
   if (i.arg == 0) {
-    PyObject* now = _PyErr_GetTopmostException(thread)->exc_value;
-    if (!now || now == Py_None) {
+    PyObject* now = handled(thread);
+    if (!now) {
       PyErr_SetString(PyExc_RuntimeError, "No active exception to reraise");
       return Status::Error;
     }
@@ -164,7 +187,7 @@ Status Run::raise(const Instruction& i) {
 Status Run::exceptions(const Instruction& i) {
   _PyErr_StackItem* info_now = thread->exc_info;
   switch (i.op) {
-    case PUSH_EXC_INFO: {
+    case Op::PushExcInfo: {
       PyObject* exception = pop();
       push(info_now->exc_value ? info_now->exc_value : Py_NewRef(Py_None));
       Py_INCREF(exception);
@@ -172,13 +195,13 @@ Status Run::exceptions(const Instruction& i) {
       push(exception);
       return Status::Next;
     }
-    case POP_EXCEPT: {
+    case Op::PopExcept: {
       PyObject* old = info_now->exc_value;
       info_now->exc_value = pop();
       Py_XDECREF(old);
       return Status::Next;
     }
-    case CHECK_EXC_MATCH: {
+    case Op::CheckExcMatch: {
       PyObject* right = peek(1);
       const auto is_class = [](PyObject* o) { return PyExceptionClass_Check(o); };
       bool fine = is_class(right);
@@ -195,20 +218,22 @@ Status Run::exceptions(const Instruction& i) {
       const int r = PyErr_GivenExceptionMatches(peek(2), right);
       return replace(1, PyBool_FromLong(r));
     }
-    case RERAISE: {
+    case Op::Reraise: {
       // For the line that tracebacks show; the handler is that of this instruction.
       if (i.arg) set_running(frame, static_cast<int>(PyLong_AsLong(peek(i.arg + 1))));
       PyObject* value = pop();
       PyErr_Restore(Py_NewRef(Py_TYPE(value)), value, PyException_GetTraceback(value));
       return Status::Error;
     }
-    case RAISE_VARARGS:
+    case Op::RaiseVarargs:
       return raise(i);
-    case LOAD_ASSERTION_ERROR:
+    case Op::StopIterationError:
+      return stop_iteration_error();
+    case Op::LoadAssertionError:
       return push_new(PyExc_AssertionError);
-    case BEFORE_WITH:
+    case Op::BeforeWith:
       return enter_with();
-    case WITH_EXCEPT_START: {
+    case Op::WithExceptStart: {
       PyObject *value = peek(1), *exit = peek(4);
       PyObject* traceback = PyException_GetTraceback(value);
       PyObject* args[] = {nullptr, reinterpret_cast<PyObject*>(Py_TYPE(value)), value,
@@ -220,6 +245,17 @@ Status Run::exceptions(const Instruction& i) {
     default:
       return Status::Other;
   }
+}
+
+// What leaves a generator as StopIteration is an error.
+Status Run::stop_iteration_error() {
+  PyObject* exception = peek(1);
+  if (!PyErr_GivenExceptionMatches(exception, PyExc_StopIteration)) return Status::Next;
+  PyObject* error = PyObject_CallFunction(PyExc_RuntimeError, "s", "generator raised StopIteration");
+  if (!error) return Status::Error;
+  PyException_SetCause(error, Py_NewRef(exception));
+  PyException_SetContext(error, Py_NewRef(exception));
+  return replace(1, error);
 }
 
 Status Run::enter_with() {
@@ -255,18 +291,18 @@ Status Run::enter_with() {
 
 Status Run::patterns(const Instruction& i) {
   switch (i.op) {
-    case GET_LEN: {
+    case Op::GetLen: {
       if (world && !world->may_use(peek(1))) return Status::Error;
       const Py_ssize_t n = checked(static_cast<int>(PyObject_Length(peek(1))));
       return n < 0 ? Status::Error : push_result(PyLong_FromSsize_t(n));
     }
-    case MATCH_MAPPING:
+    case Op::MatchMapping:
       return push_new(Py_TYPE(peek(1))->tp_flags & Py_TPFLAGS_MAPPING ? Py_True : Py_False);
-    case MATCH_SEQUENCE:
+    case Op::MatchSequence:
       return push_new(Py_TYPE(peek(1))->tp_flags & Py_TPFLAGS_SEQUENCE ? Py_True : Py_False);
-    case MATCH_KEYS:
+    case Op::MatchKeys:
       return match_keys();
-    case MATCH_CLASS:
+    case Op::MatchClass:
       return match_class(i);
     default:
       return Status::Other;

@@ -6,7 +6,6 @@
 #include "world.h"
 
 namespace fl::python::capture {
-
 Evaluator::Result Evaluator::run(PyThreadState* thread, Frame* frame, bool throwing, int64_t limit) {
   const Linked linked(thread, frame);
   Run r(*this, world_, thread, frame);
@@ -16,7 +15,7 @@ Evaluator::Result Evaluator::run(PyThreadState* thread, Frame* frame, bool throw
   for (int64_t done = 0;;) {
     const Instruction& i = r.info.at[static_cast<size_t>(r.pc)];
     if (!in_call) {
-      if (done == limit) {
+      if (done == limit || (!world_ && limit >= 0 && is_left_to_cpython(i.op))) {
         r.suspend();
         set_next(frame, r.pc);
         return {End::Limit, nullptr};
@@ -31,7 +30,7 @@ Evaluator::Result Evaluator::run(PyThreadState* thread, Frame* frame, bool throw
         return {End::Error, nullptr};
       }
     }
-    in_call = i.op == KW_NAMES || i.op == PRECALL;
+    in_call = i.op == Op::KwNames || i.op == Op::Precall;
     r.unit = r.pc;
     set_running(frame, r.pc);
     r.pc = i.next;
@@ -48,6 +47,7 @@ Evaluator::Result Evaluator::run(PyThreadState* thread, Frame* frame, bool throw
       r.keywords = nullptr;
       if (limit >= 0 && !world_) {  // the caller goes on with the exception
         r.suspend();
+        set_raised(frame, r.unit);
         return {End::Error, nullptr};
       }
       if (r.handle_error()) continue;
@@ -55,7 +55,7 @@ Evaluator::Result Evaluator::run(PyThreadState* thread, Frame* frame, bool throw
     }
     PyObject* value = r.pop();
     r.suspend();
-    if (s == Status::Yield) set_running(frame, r.unit);
+    if (s == Status::Yield) suspend_generator(thread, frame, r.unit, i.arg == 1);
     return {s == Status::Yield ? End::Yield : End::Return, value};
   }
 }
@@ -71,7 +71,7 @@ Run::Run(Evaluator&, World* w, PyThreadState* t, Frame* f)
       sp(base + depth_of(f)),
       pc(next_of(f)) {
   unit = pc > 0 ? pc - 1 : 0;
-  f->stacktop = -1;
+  forget_depth(f);
 }
 
 void Run::suspend() { set_depth(frame, static_cast<int>(sp - base)); }
@@ -108,50 +108,58 @@ Status Run::execute(const Instruction& i) {
   if (s == Status::Other) s = patterns(i);
   if (s != Status::Other) return s;
   if (world) {
-    world->stop("instruction " + std::to_string(i.op) + " is not captured");
+    world->stop("the instruction " + name_of(i) + " is not captured");
   } else {
-    PyErr_Format(PyExc_SystemError, "instruction %d can't be run", int{i.op});
+    PyErr_Format(PyExc_SystemError, "the instruction %s can't be run", name_of(i).c_str());
   }
   return Status::Error;
 }
 
 Status Run::locals_and_stack(const Instruction& i) {
   switch (i.op) {
-    case NOP:
-    case RESUME:
-    case PRECALL:
+    case Op::Nop:
+    case Op::Precall:
       return Status::Next;
-    case KW_NAMES:
+    case Op::KwNames:
       keywords = constant(i.arg);
       return Status::Next;
-    case LOAD_FAST:
-      return locals[i.arg] ? push_new(locals[i.arg]) : unbound(i.arg);
-    case STORE_FAST: {
-      PyObject* old = locals[i.arg];
-      locals[i.arg] = pop();
-      Py_XDECREF(old);
+    case Op::LoadFast:
+      return load_fast(i.arg);
+    case Op::LoadFastAndClear:
+      push(std::exchange(locals[i.arg], nullptr));
       return Status::Next;
+    case Op::LoadFastLoadFast: {
+      const Status s = load_fast(i.arg >> 4);
+      return s == Status::Next ? load_fast(i.arg & 15) : s;
     }
-    case DELETE_FAST:
+    case Op::StoreFast:
+      return store_fast(i.arg);
+    case Op::StoreFastLoadFast:
+      store_fast(i.arg >> 4);
+      return load_fast(i.arg & 15);
+    case Op::StoreFastStoreFast:
+      store_fast(i.arg >> 4);
+      return store_fast(i.arg & 15);
+    case Op::DeleteFast:
       if (!locals[i.arg]) return unbound(i.arg);
       Py_CLEAR(locals[i.arg]);
       return Status::Next;
-    case LOAD_CONST:
+    case Op::LoadConst:
       return push_new(constant(i.arg));
-    case POP_TOP:
+    case Op::PopTop:
       Py_XDECREF(pop());
       return Status::Next;
-    case PUSH_NULL:
+    case Op::PushNull:
       push(nullptr);
       return Status::Next;
-    case COPY:
+    case Op::Copy:
       Py_XINCREF(peek(i.arg));
       push(peek(i.arg));
       return Status::Next;
-    case SWAP:
+    case Op::Swap:
       std::swap(peek(1), peek(i.arg));
       return Status::Next;
-    case MAKE_CELL: {
+    case Op::MakeCell: {
       PyObject* cell = PyCell_New(locals[i.arg]);
       if (!cell) return Status::Error;
       if (world) world->note_cell(cell);
@@ -159,7 +167,7 @@ Status Run::locals_and_stack(const Instruction& i) {
       locals[i.arg] = cell;
       return Status::Next;
     }
-    case COPY_FREE_VARS: {
+    case Op::CopyFreeVars: {
       PyObject* closure = function_of(frame)->func_closure;
       const int first = code->co_nlocalsplus - i.arg;
       for (int k = 0; k < i.arg; ++k) {
@@ -169,33 +177,49 @@ Status Run::locals_and_stack(const Instruction& i) {
       }
       return Status::Next;
     }
-    case LOAD_CLOSURE:
+    case Op::LoadClosure:
       return push_new(locals[i.arg]);
-    case LOAD_CLASSDEREF: {
-      PyObject* name = PyTuple_GET_ITEM(code->co_localsplusnames, i.arg);
-      if (PyObject* o = frame->f_locals ? PyObject_GetItem(frame->f_locals, name) : nullptr)
-        return push_result(o);
-      PyErr_Clear();
+    case Op::LoadClassDeref:
+    case Op::LoadFromDictOrDeref: {
+      PyObject* mapping = i.op == Op::LoadClassDeref ? Py_XNewRef(frame->f_locals) : pop();
+      PyObject* o = item_of(mapping, PyTuple_GET_ITEM(code->co_localsplusnames, i.arg));
+      Py_XDECREF(mapping);
+      if (o || PyErr_Occurred()) return push_result(o);
       [[fallthrough]];
     }
-    case LOAD_DEREF: {
+    case Op::LoadDeref: {
       PyObject* value = PyCell_GET(locals[i.arg]);
       if (!value) return unbound(i.arg);
       return push_new(value);
     }
-    case STORE_DEREF: {
+    case Op::StoreDeref: {
       PyObject* value = pop();
       PyCell_Set(locals[i.arg], value);
       Py_DECREF(value);
       return Status::Next;
     }
-    case DELETE_DEREF:
+    case Op::DeleteDeref:
       if (!PyCell_GET(locals[i.arg])) return unbound(i.arg);
       PyCell_Set(locals[i.arg], nullptr);
       return Status::Next;
     default:
       return Status::Other;
   }
+}
+
+Status Run::load_fast(int slot) { return locals[slot] ? push_new(locals[slot]) : unbound(slot); }
+
+Status Run::store_fast(int slot) {
+  PyObject* old = std::exchange(locals[slot], pop());
+  Py_XDECREF(old);
+  return Status::Next;
+}
+
+// An item of the mapping that a class body runs in; null without an error if it is not there.
+PyObject* Run::item_of(PyObject* mapping, PyObject* key) {
+  PyObject* o = mapping ? PyObject_GetItem(mapping, key) : nullptr;
+  if (!o && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_KeyError)) PyErr_Clear();
+  return o;
 }
 
 Status Run::unbound(int slot) {
@@ -220,53 +244,41 @@ int Run::truth(PyObject* value) {
 }
 
 Status Run::jumps(const Instruction& i) {
-  const auto jump_if = [&](bool take, int delta) {
-    if (take) pc += delta;
+  const auto jump_if = [&](bool take) {
+    if (take) pc = i.jump;
     return Status::Next;
   };
   switch (i.op) {
-    case JUMP_FORWARD:
-      return jump_if(true, i.arg);
-    case JUMP_BACKWARD:
-    case JUMP_BACKWARD_NO_INTERRUPT:
-      return jump_if(true, -i.arg);
-    case POP_JUMP_FORWARD_IF_FALSE:
-    case POP_JUMP_FORWARD_IF_TRUE:
-    case POP_JUMP_BACKWARD_IF_FALSE:
-    case POP_JUMP_BACKWARD_IF_TRUE: {
+    case Op::Jump:
+      return jump_if(true);
+    case Op::PopJumpIfFalse:
+    case Op::PopJumpIfTrue: {
       const int t = truth(pop());
-      if (t < 0) return Status::Error;
-      const bool wanted = i.op == POP_JUMP_FORWARD_IF_TRUE || i.op == POP_JUMP_BACKWARD_IF_TRUE;
-      const bool forward = i.op == POP_JUMP_FORWARD_IF_TRUE || i.op == POP_JUMP_FORWARD_IF_FALSE;
-      return jump_if((t == 1) == wanted, forward ? i.arg : -i.arg);
+      return t < 0 ? Status::Error : jump_if((t == 1) == (i.op == Op::PopJumpIfTrue));
     }
-    case POP_JUMP_FORWARD_IF_NONE:
-    case POP_JUMP_FORWARD_IF_NOT_NONE:
-    case POP_JUMP_BACKWARD_IF_NONE:
-    case POP_JUMP_BACKWARD_IF_NOT_NONE: {
+    case Op::PopJumpIfNone:
+    case Op::PopJumpIfNotNone: {
       PyObject* value = pop();
       const bool none = value == Py_None;
       Py_DECREF(value);
-      const bool wanted = i.op == POP_JUMP_FORWARD_IF_NONE || i.op == POP_JUMP_BACKWARD_IF_NONE;
-      const bool forward = i.op == POP_JUMP_FORWARD_IF_NONE || i.op == POP_JUMP_FORWARD_IF_NOT_NONE;
-      return jump_if(none == wanted, forward ? i.arg : -i.arg);
+      return jump_if(none == (i.op == Op::PopJumpIfNone));
     }
-    case JUMP_IF_FALSE_OR_POP:
-    case JUMP_IF_TRUE_OR_POP: {
+    case Op::JumpIfFalseOrPop:
+    case Op::JumpIfTrueOrPop: {
       Py_INCREF(peek(1));
       const int t = truth(peek(1));
       if (t < 0) return Status::Error;
-      if ((t == 1) == (i.op == JUMP_IF_TRUE_OR_POP)) return jump_if(true, i.arg);
+      if ((t == 1) == (i.op == Op::JumpIfTrueOrPop)) return jump_if(true);
       Py_DECREF(pop());
       return Status::Next;
     }
-    case GET_ITER: {
+    case Op::GetIter: {
       PyObject* o = pop();
       PyObject* iterator = world ? world->iterate(o) : PyObject_GetIter(o);
       Py_DECREF(o);
       return push_result(iterator);
     }
-    case FOR_ITER: {
+    case Op::ForIter: {
       PyObject* iterator = peek(1);
       if (world && !world->may_use(iterator)) return Status::Error;
       PyObject* item = checked((*Py_TYPE(iterator)->tp_iternext)(iterator));
@@ -276,33 +288,42 @@ Status Run::jumps(const Instruction& i) {
         PyErr_Clear();
       }
       Py_DECREF(pop());
-      return jump_if(true, i.arg);
+      return jump_if(true);
     }
-    case RETURN_VALUE:
+    case Op::ReturnConst:
+      push_new(constant(i.arg));
       return Status::Return;
-    case YIELD_VALUE:
-      return yield_value();
-    case GET_YIELD_FROM_ITER: {
+    case Op::ReturnValue:
+      return Status::Return;
+    case Op::YieldValue:
+      return is_generator(frame) ? Status::Yield : Status::Other;
+    case Op::GetYieldFromIter: {
       if (PyGen_CheckExact(peek(1))) return Status::Next;
       PyObject* o = pop();
       PyObject* iterator = world ? world->iterate(o) : PyObject_GetIter(o);
       Py_DECREF(o);
       return push_result(iterator);
     }
-    case SEND:
+    case Op::Send:
       return send(i);
+    case Op::EndSend: {
+      PyObject* value = pop();
+      return replace(1, value);
+    }
+    case Op::CleanupThrow: {  // receiver, what was sent last, exception -> None, value
+      PyObject* exception = peek(1);
+      if (!PyErr_GivenExceptionMatches(exception, PyExc_StopIteration)) {
+        PyErr_Restore(Py_NewRef(Py_TYPE(exception)), Py_NewRef(exception),
+                      PyException_GetTraceback(exception));
+        return Status::Error;
+      }
+      PyObject* value = PyObject_GetAttrString(exception, "value");
+      replace(3, Py_NewRef(Py_None));
+      return push_result(value);
+    }
     default:
       return Status::Other;
   }
-}
-
-Status Run::yield_value() {
-  if (!is_generator(frame)) return Status::Other;
-  // The generator is the object that the frame lies in.
-  auto* generator =
-      reinterpret_cast<PyGenObject*>(reinterpret_cast<char*>(frame) - offsetof(PyGenObject, gi_iframe));
-  generator->gi_frame_state = FRAME_SUSPENDED;
-  return Status::Yield;
 }
 
 Status Run::send(const Instruction& i) {
@@ -317,9 +338,9 @@ Status Run::send(const Instruction& i) {
     return Status::Error;
   }
   if (got == PYGEN_RETURN) {
-    Py_DECREF(pop());
+    if (!kSendKeepsReceiver) Py_DECREF(pop());
     push(result);
-    pc += i.arg;
+    pc = i.jump;
     return Status::Next;
   }
   push(result);

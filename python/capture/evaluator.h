@@ -1,6 +1,6 @@
 // Runs instructions of CPython: on the frame as it is, or with the world outside behind glass (world.h).
 #pragma once
-#include "frame.h"
+#include "instruction.h"
 
 #if FLAMBEAU_CAPTURE
 namespace fl::python::capture {
@@ -20,9 +20,9 @@ class Evaluator {
   explicit Evaluator(World* world) : world_(world) {}
 
   /// Runs a frame from where it stands, at most `limit` steps (-1: to its end). At the limit the frame is
-  /// between two instructions. A step is an instruction, or those that prepare a call together with the call.
-  /// throwing: the exception that is set was raised at the instruction before. After an error: the unit that
-  /// raised is the frame's running one.
+  /// between two instructions; natively it comes there earlier, before what only CPython can run. A step is
+  /// an instruction, or those that prepare a call together with the call. throwing: the exception that is set
+  /// was raised at the instruction before. After an error: the unit that raised is the frame's running one.
   Result run(PyThreadState* thread, Frame* frame, bool throwing, int64_t limit = -1);
   int64_t steps() const { return steps_; }
 

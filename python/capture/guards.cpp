@@ -138,8 +138,8 @@ bool holds(const Place& p, PyObject* o, const std::vector<PyObject*>& values) {
       return PyFunction_Check(o) && PyFunction_GET_CODE(o) == PyTuple_GET_ITEM(p.expected, 0) &&
              PyFunction_GET_GLOBALS(o) == PyTuple_GET_ITEM(p.expected, 1);
     case Check::TypeVersion:
-      return PyType_Check(o) && reinterpret_cast<PyTypeObject*>(o)->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG &&
-             reinterpret_cast<PyTypeObject*>(o)->tp_version_tag == static_cast<unsigned>(p.check_index);
+      return PyType_Check(o) && p.check_index != 0 &&
+             version_of(reinterpret_cast<PyTypeObject*>(o)) == static_cast<unsigned>(p.check_index);
     case Check::SameAs:
       return o == values[static_cast<size_t>(p.check_index)];
     default:

@@ -1,8 +1,6 @@
 #include "hook.h"
 
 #if FLAMBEAU_CAPTURE
-#include <pthread.h>
-
 #include <string_view>
 
 #include "builtins.h"
@@ -10,6 +8,7 @@
 #include "flambeau/op/dispatch.h"
 #include "hooks.h"
 #include "module.h"
+#include "self_test.h"
 
 namespace fl::python::capture {
 namespace {
@@ -24,56 +23,58 @@ thread_local Thread thread_state;
 int installed = 0;  // under Python's lock
 _PyFrameEvalFunction previous_hook = nullptr;
 
-bool has_stack_left() {
-  static thread_local const char* limit = [] {
-    pthread_attr_t attributes;
-    void* low = nullptr;
-    size_t size = 0;
-    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
-      pthread_attr_getstack(&attributes, &low, &size);
-      pthread_attr_destroy(&attributes);
-    }
-    return static_cast<const char*>(low);
-  }();
-  const char here = 0;
-  return !limit || &here - limit > (1 << 20);
-}
-
 /// A level of Python's recursion; not fine, with RecursionError set, at the limit.
 struct Deeper {
-  explicit Deeper(const char* where) : fine(!Py_EnterRecursiveCall(where)) {}
-  ~Deeper() {
-    if (fine) Py_LeaveRecursiveCall();
+  explicit Deeper(PyThreadState* t) : fine(recursion_left(t) > 0), thread(t) {
+    --recursion_left(t);
+    if (!fine) PyErr_SetString(PyExc_RecursionError, "maximum recursion depth exceeded");
   }
+  ~Deeper() { ++recursion_left(thread); }
   const bool fine;
+  PyThreadState* const thread;
+};
+
+/// How the hook is done with a frame.
+struct Done {
+  PyObject* value = nullptr;
+  bool is_gone = false;  ///< CPython has cleared the frame, or it waits
 };
 
 PyObject* run_default(PyThreadState* thread, Frame* f, bool throwing) {
-  return previous_hook ? previous_hook(thread, f, throwing) : _PyEval_EvalFrameDefault(thread, f, throwing);
+  return run_in_cpython(thread, f, throwing, previous_hook ? previous_hook : _PyEval_EvalFrameDefault);
+}
+
+/// The generator of a frame that begins, as the capture sees its cells.
+PyObject* make_generator(World& world, PyThreadState* thread, Frame* f) {
+  PyObject* generator = run_default(thread, f, false);
+  if (!generator || !PyGen_CheckExact(generator)) return generator;
+  world.note_generator(generator);
+  bool fine = false;
+  try {
+    fine = world.take_cells(reinterpret_cast<Frame*>(reinterpret_cast<PyGenObject*>(generator)->gi_iframe));
+  } catch (...) {
+    raise_in_python(std::current_exception());
+  }
+  if (!fine) Py_CLEAR(generator);
+  return generator;
 }
 
 /// A frame that the capture that goes on in this thread comes to.
-PyObject* evaluate(PyThreadState* thread, Frame* f, bool throwing) {
+Done evaluate(PyThreadState* thread, Frame* f, bool throwing) {
   World& world = *capturing->world;
   PyCodeObject* code = code_of(f);
-  if (world.stopped()) return world.stop(world.why().reason);
-  if (!has_stack_left()) return world.stop("recursion is too deep");
+  if (world.stopped()) return {world.stop(world.why().reason)};
+  if (!has_stack_left()) return {world.stop("recursion is too deep")};
   if (!is_generator(f)) {
     if (code->co_flags & (CO_COROUTINE | CO_ASYNC_GENERATOR))
-      return world.stop("an async function is not captured");
-    if (next_of(f) == 0 && !world.take_defaults(f)) return nullptr;
-    if (code->co_flags & CO_GENERATOR) {
-      PyObject* generator = run_default(thread, f, throwing);
-      if (!generator || !PyGen_CheckExact(generator)) return generator;
-      auto* inner = reinterpret_cast<Frame*>(reinterpret_cast<PyGenObject*>(generator)->gi_iframe);
-      world.note_generator(generator);
-      if (world.take_cells(inner)) return generator;
-      Py_DECREF(generator);
-      return nullptr;
-    }
+      return {world.stop("an async function is not captured")};
+    if (next_of(f) == 0 && !world.take_defaults(f)) return {};
+    if (code->co_flags & CO_GENERATOR) return {make_generator(world, thread, f), true};
   }
-  const Deeper deeper(" while calling a Python object");
-  return deeper.fine ? capturing->evaluator->run(thread, f, throwing).value : nullptr;
+  const Deeper deeper(thread);
+  if (!deeper.fine) return {};
+  const Evaluator::Result r = capturing->evaluator->run(thread, f, throwing);
+  return {r.value, r.end == Evaluator::End::Yield};
 }
 
 const std::string& standard_library() {
@@ -148,40 +149,45 @@ class Drive {
   Drive(PyThreadState* thread, Frame* f, Unit& unit, CodeCache& cache)
       : thread_(thread), frame_(f), unit_(unit), cache_(cache) {}
 
-  PyObject* run() {
+  Done run() {
     constexpr int kStepsWithoutRegion = 2000;
     for (int idle = 0;;) {
       State& state = cache_.states[{next_of(frame_), depth_of(frame_)}];
       PyObject* value = nullptr;
       switch (enter(state, &value)) {
         case Entered::Returned:
-          return value;
+          return {value};
         case Entered::Raised:
-          return nullptr;
+          return {};
         case Entered::Ran:
           idle = 0;
           break;
         case Entered::Nothing:
-          if (++idle > kStepsWithoutRegion || (next_of(frame_) == 0 && cache_.skip))
-            return run_default(thread_, frame_, false);
+          if (++idle > kStepsWithoutRegion || (next_of(frame_) == 0 && cache_.skip)) return go_on(false);
       }
-      if (PyErr_CheckSignals() < 0) return throw_here();
+      if (PyErr_CheckSignals() < 0) return go_on(true);
       const Instruction& next = code_info(code_of(frame_)).at[static_cast<size_t>(next_of(frame_))];
-      if (next.op == RERAISE || !has_stack_left()) return run_default(thread_, frame_, false);
+      if (is_left_to_cpython(next.op) || !has_stack_left()) return go_on(false);
       const int64_t steps = std::max<int64_t>(idle ? state.nothing_for : 1, 1);
       const Evaluator::Result r = Evaluator(nullptr).run(thread_, frame_, false, steps);
-      if (r.end == Evaluator::End::Return) return r.value;
-      if (r.end == Evaluator::End::Error) return run_default(thread_, frame_, true);
+      if (r.end == Evaluator::End::Return) return {r.value};
+      if (r.end == Evaluator::End::Error) return go_on(true);
     }
   }
 
  private:
   enum class Entered : uint8_t { Nothing, Ran, Returned, Raised };
 
-  PyObject* throw_here() { return run_default(thread_, frame_, true); }
+  /// Leaves the rest of the frame to CPython, which counts its level itself.
+  Done go_on(bool throwing) {
+    ++recursion_left(thread_);
+    PyObject* value = run_default(thread_, frame_, throwing);
+    --recursion_left(thread_);
+    return {value, true};
+  }
 
   Entered enter(State& state, PyObject** value) {
-    if (state.hopeless || saved_tensors_are_hooked()) return Entered::Nothing;
+    if (state.hopeless || is_shown(frame_) || saved_tensors_are_hooked()) return Entered::Nothing;
     std::shared_ptr<Region> region = find(state);
     if (!region) region = capture(state);
     if (!region) return PyErr_Occurred() ? Entered::Raised : Entered::Nothing;
@@ -273,33 +279,35 @@ class Drive {
   Tensors inputs_;
 };
 
-PyObject* hook(PyThreadState* thread, Frame* f, int throwing) {
-  if (capturing) {
-    try {
-      return evaluate(thread, f, throwing);
-    } catch (...) {
-      raise_in_python(std::current_exception());
-      return nullptr;
-    }
+/// Runs a frame by `run` and ends it.
+template <class Run>
+PyObject* finish(PyThreadState* thread, Frame* f, const Run& run) {
+  Done done;
+  try {
+    done = run();
+  } catch (...) {
+    raise_in_python(std::current_exception());
   }
+  return done.is_gone ? done.value : leave(thread, f, done.value);
+}
+
+PyObject* hook(PyThreadState* thread, Frame* f, int throwing) {
+  if (capturing) return finish(thread, f, [&] { return evaluate(thread, f, throwing); });
   Unit* unit = thread_state.unit;
   if (!unit || thread_state.plain || dispatch_state().tracer || !has_stack_left() || throwing ||
-      is_generator(f) || is_watched(thread) || f->frame_obj)
+      is_generator(f) || is_watched(thread, code_of(f)) || f->frame_obj)
     return run_default(thread, f, throwing);
   PyCodeObject* code = code_of(f);
   CodeCache& cache = unit->cache(code);
   if (cache.skip) return run_default(thread, f, throwing);
-  try {
-    if (cache.states.empty() && is_skipped(code)) {
-      cache.skip = true;
-      return run_default(thread, f, throwing);
-    }
-    const Deeper deeper(" while calling a Python object");
-    return deeper.fine ? Drive(thread, f, *unit, cache).run() : nullptr;
-  } catch (...) {
-    raise_in_python(std::current_exception());
-    return nullptr;
+  if (cache.states.empty() && is_skipped(code)) {
+    cache.skip = true;
+    return run_default(thread, f, throwing);
   }
+  return finish(thread, f, [&]() -> Done {
+    const Deeper deeper(thread);
+    return deeper.fine ? Drive(thread, f, *unit, cache).run() : Done{};
+  });
 }
 
 class Installed {
@@ -324,6 +332,14 @@ class Installed {
 }  // namespace
 
 void prepare() {
+  static const bool warned = [] {
+    if (frames_problem().empty()) return false;
+    const std::string text = fmt::format(
+        "compile() runs functions eagerly: this Python's frames are not as expected ({})", frames_problem());
+    if (PyErr_WarnEx(PyExc_RuntimeWarning, text.c_str(), 1) < 0) throw nb::python_error();
+    return true;
+  }();
+  if (warned) return;
   ++thread_state.plain;
   builtins().module_getattr();
   standard_library();
@@ -334,7 +350,8 @@ void prepare() {
 
 PyObject* call_captured(Unit& unit, PyObject* f, PyObject* const* args, size_t count, PyObject* keywords) {
   ++unit.calls;
-  if (capturing || thread_state.plain) return PyObject_Vectorcall(f, args, count, keywords);
+  if (capturing || thread_state.plain || !frames_problem().empty())
+    return PyObject_Vectorcall(f, args, count, keywords);
   const Installed there;
   Unit* outer = std::exchange(thread_state.unit, &unit);
   PyObject* r = PyObject_Vectorcall(f, args, count, keywords);

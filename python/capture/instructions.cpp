@@ -2,53 +2,54 @@
 #include "run.h"
 
 #if FLAMBEAU_CAPTURE
-#include <opcode.h>
-
 namespace fl::python::capture {
 
 Status Run::operators(const Instruction& i) {
   switch (i.op) {
-    case UNARY_POSITIVE:
-    case UNARY_NEGATIVE:
-    case UNARY_INVERT: {
+    case Op::UnaryPositive:
+    case Op::UnaryNegative:
+    case Op::UnaryInvert: {
       PyObject* o = peek(1);
       if (world && !world->may_use(o)) return Status::Error;
-      PyObject* r = i.op == UNARY_POSITIVE   ? PyNumber_Positive(o)
-                    : i.op == UNARY_NEGATIVE ? PyNumber_Negative(o)
-                                             : PyNumber_Invert(o);
+      PyObject* r = i.op == Op::UnaryPositive   ? PyNumber_Positive(o)
+                    : i.op == Op::UnaryNegative ? PyNumber_Negative(o)
+                                                : PyNumber_Invert(o);
       return replace(1, checked(r));
     }
-    case UNARY_NOT: {
+    case Op::UnaryNot: {
       const int t = truth(pop());
       return t < 0 ? Status::Error : push_new(t ? Py_False : Py_True);
     }
-    case BINARY_OP:
+    case Op::BinaryOp:
       return binary(i);
-    case COMPARE_OP:
+    case Op::CompareOp:
       return compare(i);
-    case IS_OP: {
+    case Op::IsOp: {
       PyObject *a = peek(2), *b = peek(1);
       PyObject* r = world ? world->compare_identity(a, b, i.arg) : PyBool_FromLong((a == b) != (i.arg != 0));
       return replace(2, r);
     }
-    case CONTAINS_OP: {
+    case Op::ContainsOp: {
       PyObject *item = peek(2), *container = peek(1);
       if (world && !world->may_use(item, container)) return Status::Error;
       const int r = checked(PySequence_Contains(container, item));
       return replace(2, r < 0 ? nullptr : PyBool_FromLong((r != 0) != (i.arg != 0)));
     }
-    case BINARY_SUBSCR: {
-      PyObject *o = peek(2), *key = peek(1);
-      return replace(2, world ? world->subscript(o, key) : PyObject_GetItem(o, key));
+    case Op::ToBool: {
+      const int t = truth(pop());
+      return t < 0 ? Status::Error : push_new(t ? Py_True : Py_False);
     }
-    case STORE_SUBSCR: {
-      PyObject *value = peek(3), *o = peek(2), *key = peek(1);
-      if (world && !world->may_use(o, key)) return Status::Error;
-      const int r = checked(PyObject_SetItem(o, key, value));
+    case Op::BinarySubscr:
+      return replace(2, subscript(peek(2), peek(1)));
+    case Op::StoreSubscr: {
+      const int r = store_subscript(peek(2), peek(1), peek(3));
       for (int k = 0; k < 3; ++k) Py_DECREF(pop());
       return r < 0 ? Status::Error : Status::Next;
     }
-    case DELETE_SUBSCR: {
+    case Op::BinarySlice:
+    case Op::StoreSlice:
+      return slice(i);
+    case Op::DeleteSubscr: {
       PyObject *o = peek(2), *key = peek(1);
       if (world && !world->may_use(o, key)) return Status::Error;
       const int r = checked(PyObject_DelItem(o, key));
@@ -106,7 +107,34 @@ Status Run::binary(const Instruction& i) {
 Status Run::compare(const Instruction& i) {
   PyObject *a = peek(2), *b = peek(1);
   if (world && !world->may_use(a, b)) return Status::Error;
-  return replace(2, checked(PyObject_RichCompare(a, b, i.arg)));
+  const Status s = replace(2, checked(PyObject_RichCompare(a, b, i.arg & 7)));
+  if (s != Status::Next || !(i.arg & 8)) return s;
+  const int t = truth(pop());
+  return t < 0 ? Status::Error : push_new(t ? Py_True : Py_False);
+}
+
+PyObject* Run::subscript(PyObject* o, PyObject* key) {
+  return world ? world->subscript(o, key) : PyObject_GetItem(o, key);
+}
+
+int Run::store_subscript(PyObject* o, PyObject* key, PyObject* value) {
+  if (world && !world->may_use(o, key)) return -1;
+  return checked(PyObject_SetItem(o, key, value));
+}
+
+// o[start:stop], or value, o, start, stop: o[start:stop] = value
+Status Run::slice(const Instruction& i) {
+  PyObject* key = PySlice_New(peek(2), peek(1), nullptr);
+  if (!key) return Status::Error;
+  if (i.op == Op::BinarySlice) {
+    PyObject* r = subscript(peek(3), key);
+    Py_DECREF(key);
+    return replace(3, r);
+  }
+  const int r = store_subscript(peek(3), key, peek(4));
+  Py_DECREF(key);
+  for (int k = 0; k < 4; ++k) Py_DECREF(pop());
+  return r < 0 ? Status::Error : Status::Next;
 }
 
 PyObject* Run::get_attribute(PyObject* o, PyObject* attribute) {
@@ -115,17 +143,19 @@ PyObject* Run::get_attribute(PyObject* o, PyObject* attribute) {
 
 Status Run::attributes(const Instruction& i) {
   switch (i.op) {
-    case LOAD_ATTR:
+    case Op::LoadAttr:
       return replace(1, get_attribute(peek(1), name(i.arg)));
-    case LOAD_METHOD:
+    case Op::LoadMethod:
       return load_method(i);
-    case STORE_ATTR: {
+    case Op::LoadSuperAttr:
+      return load_super(i);
+    case Op::StoreAttr: {
       PyObject *o = peek(1), *value = peek(2);
       const int r = world ? world->setattr(o, name(i.arg), value) : PyObject_SetAttr(o, name(i.arg), value);
       for (int k = 0; k < 2; ++k) Py_DECREF(pop());
       return r < 0 ? Status::Error : Status::Next;
     }
-    case DELETE_ATTR: {
+    case Op::DeleteAttr: {
       PyObject* o = peek(1);
       const int r = world ? world->setattr(o, name(i.arg), nullptr) : PyObject_DelAttr(o, name(i.arg));
       Py_DECREF(pop());
@@ -153,9 +183,23 @@ Status Run::load_method(const Instruction& i) {
     push(o);
   } else {
     Py_DECREF(o);
-    push(nullptr);
-    push(method);
+    push_callable(method);
   }
+  return Status::Next;
+}
+
+// super, type, self -> an attribute
+Status Run::load_super(const Instruction& i) {
+  PyObject* operands[] = {nullptr, peek(2), peek(1)};
+  PyObject* f = peek(3);
+  // super() finds type and self in the frame, where a capture may have others.
+  const bool given = i.arg & 2 || (world && f == reinterpret_cast<PyObject*>(&PySuper_Type));
+  PyObject* super = call_object(f, operands + 1, given ? 2 : 0, nullptr);
+  PyObject* found = super ? get_attribute(super, name(i.arg >> 2)) : nullptr;
+  Py_XDECREF(super);
+  for (int k = 0; k < 3; ++k) Py_DECREF(pop());
+  if (!found || !(i.arg & 1)) return push_result(found);
+  push_callable(found);
   return Status::Next;
 }
 
@@ -190,39 +234,44 @@ PyObject* import_from(PyObject* module, PyObject* name) {
 
 Status Run::names(const Instruction& i) {
   switch (i.op) {
-    case LOAD_GLOBAL: {
-      if (i.arg & 1) push(nullptr);
+    case Op::LoadGlobal: {
       PyObject* n = name(i.arg >> 1);
-      return push_result(world ? world->global(frame, n) : global_of(frame, n));
+      PyObject* o = world ? world->global(frame, n) : global_of(frame, n);
+      if (!o || !(i.arg & 1)) return push_result(o);
+      push_callable(o);
+      return Status::Next;
     }
-    case STORE_GLOBAL: {
+    case Op::StoreGlobal: {
       PyObject* value = pop();
       const int r = world ? world->set_global(frame, name(i.arg), value)
                           : PyDict_SetItem(frame->f_globals, name(i.arg), value);
       Py_DECREF(value);
       return r < 0 ? Status::Error : Status::Next;
     }
-    case DELETE_GLOBAL:
+    case Op::DeleteGlobal:
       if ((world ? world->set_global(frame, name(i.arg), nullptr)
                  : PyDict_DelItem(frame->f_globals, name(i.arg))) < 0) {
         if (!world) PyErr_Format(PyExc_NameError, "name '%U' is not defined", name(i.arg));
         return Status::Error;
       }
       return Status::Next;
-    case LOAD_NAME: {  // the body of a class
-      if (PyObject* o = frame->f_locals ? PyObject_GetItem(frame->f_locals, name(i.arg)) : nullptr)
-        return push_result(o);
-      if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_KeyError)) return Status::Error;
-      PyErr_Clear();
+    case Op::LoadName:  // the body of a class
+    case Op::LoadFromDictOrGlobals: {
+      PyObject* mapping = i.op == Op::LoadName ? Py_XNewRef(frame->f_locals) : pop();
+      PyObject* o = item_of(mapping, name(i.arg));
+      Py_XDECREF(mapping);
+      if (o || PyErr_Occurred()) return push_result(o);
       return push_result(world ? world->global(frame, name(i.arg)) : global_of(frame, name(i.arg)));
     }
-    case STORE_NAME: {
+    case Op::LoadLocals:
+      return frame->f_locals ? push_new(frame->f_locals) : Status::Other;
+    case Op::StoreName: {
       PyObject* value = pop();
       const int r = frame->f_locals ? PyObject_SetItem(frame->f_locals, name(i.arg), value) : -1;
       Py_DECREF(value);
       return r < 0 ? Status::Error : Status::Next;
     }
-    case IMPORT_NAME: {
+    case Op::ImportName: {
       PyObject *from = peek(1), *level = peek(2);
       PyObject* module =
           world ? world->import_name(frame, name(i.arg), from, level)
@@ -230,7 +279,7 @@ Status Run::names(const Instruction& i) {
                                                    static_cast<int>(PyLong_AsLong(level)));
       return replace(2, module);
     }
-    case IMPORT_FROM:
+    case Op::ImportFrom:
       return push_result(world ? world->getattr(peek(1), name(i.arg)) : import_from(peek(1), name(i.arg)));
     default:
       return Status::Other;
@@ -239,34 +288,34 @@ Status Run::names(const Instruction& i) {
 
 Status Run::containers(const Instruction& i) {
   switch (i.op) {
-    case LIST_APPEND: {
+    case Op::ListAppend: {
       PyObject* value = pop();
       const int r = PyList_Append(peek(i.arg), value);
       Py_DECREF(value);
       return r < 0 ? Status::Error : Status::Next;
     }
-    case SET_ADD: {
+    case Op::SetAdd: {
       PyObject* value = pop();
       const int r = checked(PySet_Add(peek(i.arg), value));
       Py_DECREF(value);
       return r < 0 ? Status::Error : Status::Next;
     }
-    case MAP_ADD: {
+    case Op::MapAdd: {
       PyObject *value = pop(), *key = pop();
       const int r = checked(PyDict_SetItem(peek(i.arg), key, value));
       Py_DECREF(value);
       Py_DECREF(key);
       return r < 0 ? Status::Error : Status::Next;
     }
-    case LIST_EXTEND:
-    case SET_UPDATE:
-    case DICT_UPDATE:
-    case DICT_MERGE: {
+    case Op::ListExtend:
+    case Op::SetUpdate:
+    case Op::DictUpdate:
+    case Op::DictMerge: {
       PyObject* more = peek(1);
       PyObject* target = peek(i.arg + 1);
       if (world && !world->may_use(more)) return Status::Error;
       int r = -1;
-      if (i.op == LIST_EXTEND) {
+      if (i.op == Op::ListExtend) {
         PyObject* done = _PyList_Extend(reinterpret_cast<PyListObject*>(target), more);
         r = done ? 0 : -1;
         Py_XDECREF(done);
@@ -274,28 +323,32 @@ Status Run::containers(const Instruction& i) {
             !PySequence_Check(more))
           PyErr_Format(PyExc_TypeError, "Value after * must be an iterable, not %.200s",
                        Py_TYPE(more)->tp_name);
-      } else if (i.op == SET_UPDATE) {
+      } else if (i.op == Op::SetUpdate) {
         r = _PySet_Update(target, more);
-      } else if (i.op == DICT_UPDATE) {
+      } else if (i.op == Op::DictUpdate) {
         r = PyDict_Update(target, more);
         if (r < 0 && PyErr_ExceptionMatches(PyExc_AttributeError))
           PyErr_Format(PyExc_TypeError, "'%.200s' object is not a mapping", Py_TYPE(more)->tp_name);
       } else {
         r = _PyDict_MergeEx(target, more, 2);
-        if (r < 0) merge_error(peek(2 + i.arg), more);
+        // Below the dict: the positional arguments, then the function.
+        if (r < 0) merge_error(peek(i.arg + (kNullBelow ? 3 : 4)), more);
       }
       checked(r);
       Py_DECREF(pop());
       return r < 0 ? Status::Error : Status::Next;
     }
-    case LIST_TO_TUPLE:
+    case Op::ListToTuple:
       return replace(1, PyList_AsTuple(peek(1)));
-    case UNPACK_SEQUENCE:
+    case Op::UnpackSequence:
       return unpack(i);
-    case UNPACK_EX:
+    case Op::UnpackEx:
       return unpack_ex(i);
-    case FORMAT_VALUE:
-      return format(i);
+    case Op::FormatValue:
+    case Op::ConvertValue:
+    case Op::FormatSimple:
+    case Op::FormatWithSpec:
+      return formats(i);
     default:
       return build(i);
   }
@@ -331,12 +384,12 @@ void Run::merge_error(PyObject* function, PyObject* more) {
 Status Run::build(const Instruction& i) {
   PyObject** items = sp - i.arg;
   switch (i.op) {
-    case BUILD_TUPLE:
-    case BUILD_LIST: {
-      PyObject* o = i.op == BUILD_TUPLE ? PyTuple_New(i.arg) : PyList_New(i.arg);
+    case Op::BuildTuple:
+    case Op::BuildList: {
+      PyObject* o = i.op == Op::BuildTuple ? PyTuple_New(i.arg) : PyList_New(i.arg);
       if (!o) return Status::Error;
       for (int k = 0; k < i.arg; ++k) {
-        if (i.op == BUILD_TUPLE)
+        if (i.op == Op::BuildTuple)
           PyTuple_SET_ITEM(o, k, items[k]);
         else
           PyList_SET_ITEM(o, k, items[k]);
@@ -344,20 +397,20 @@ Status Run::build(const Instruction& i) {
       sp -= i.arg;
       return push_result(o);
     }
-    case BUILD_SET: {
+    case Op::BuildSet: {
       PyObject* o = PySet_New(nullptr);
       for (int k = 0; o && k < i.arg; ++k)
         if (checked(PySet_Add(o, items[k])) < 0) Py_CLEAR(o);
       return replace(i.arg, o);
     }
-    case BUILD_MAP: {
+    case Op::BuildMap: {
       items = sp - 2 * i.arg;
       PyObject* o = PyDict_New();
       for (int k = 0; o && k < i.arg; ++k)
         if (checked(PyDict_SetItem(o, items[2 * k], items[2 * k + 1])) < 0) Py_CLEAR(o);
       return replace(2 * i.arg, o);
     }
-    case BUILD_CONST_KEY_MAP: {
+    case Op::BuildConstKeyMap: {
       PyObject* keys = peek(1);
       items = sp - 1 - i.arg;
       PyObject* o = PyDict_New();
@@ -365,11 +418,11 @@ Status Run::build(const Instruction& i) {
         if (PyDict_SetItem(o, PyTuple_GET_ITEM(keys, k), items[k]) < 0) Py_CLEAR(o);
       return replace(i.arg + 1, o);
     }
-    case BUILD_SLICE: {
+    case Op::BuildSlice: {
       PyObject* step = i.arg == 3 ? peek(1) : nullptr;
       return replace(i.arg, PySlice_New(peek(i.arg), peek(i.arg - 1), step));
     }
-    case BUILD_STRING: {
+    case Op::BuildString: {
       PyObject* nothing = PyUnicode_New(0, 0);
       PyObject* o = _PyUnicode_JoinArray(nothing, items, i.arg);
       Py_DECREF(nothing);
@@ -452,32 +505,45 @@ Status Run::unpack_ex(const Instruction& i) {
   return Status::Next;
 }
 
-Status Run::format(const Instruction& i) {
-  PyObject* spec = i.arg & 4 ? pop() : nullptr;
-  PyObject* o = pop();
+Status Run::formats(const Instruction& i) {
+  switch (i.op) {
+    case Op::FormatValue: {
+      PyObject* spec = i.arg & 4 ? pop() : nullptr;
+      return format(pop(), i.arg & 3, true, spec);
+    }
+    case Op::ConvertValue:
+      return format(pop(), i.arg, false, nullptr);
+    case Op::FormatSimple:
+      return format(pop(), 0, true, nullptr);
+    default: {
+      PyObject* spec = pop();
+      return format(pop(), 0, true, spec);
+    }
+  }
+}
+
+// conversion: 1, 2, 3 for str, repr, ascii; takes value and spec over.
+Status Run::format(PyObject* value, int conversion, bool formats, PyObject* spec) {
   PyObject* text = nullptr;
-  if (!world || world->may_use(o)) {
-    switch (i.arg & 3) {
+  if (!world || world->may_use(value)) {
+    switch (conversion) {
       case 1:
-        text = PyObject_Str(o);
+        text = PyObject_Str(value);
         break;
       case 2:
-        text = PyObject_Repr(o);
+        text = PyObject_Repr(value);
         break;
       case 3:
-        text = PyObject_ASCII(o);
+        text = PyObject_ASCII(value);
         break;
       default:
-        text = Py_NewRef(o);
+        text = Py_NewRef(value);
     }
-    if (text && (!PyUnicode_CheckExact(text) || spec)) {
-      PyObject* formatted = PyObject_Format(text, spec);
-      Py_DECREF(text);
-      text = formatted;
-    }
+    if (formats && text && (!PyUnicode_CheckExact(text) || spec))
+      Py_SETREF(text, PyObject_Format(text, spec));
     text = checked(text);
   }
-  Py_DECREF(o);
+  Py_DECREF(value);
   Py_XDECREF(spec);
   return push_result(text);
 }

@@ -223,7 +223,7 @@ int RecipeWriter::instance(PyObject* o) {
   }
   for (PyTypeObject* t = type; is_python_class(t); t = t->tp_base) {
     PyObject *key, *value;
-    for (Py_ssize_t k = 0; PyDict_Next(t->tp_dict, &k, &key, &value);) {
+    for (Py_ssize_t k = 0; PyDict_Next(dict_of_type(t), &k, &key, &value);) {
       if (Py_TYPE(value) != &PyMemberDescr_Type) continue;
       const auto* member = reinterpret_cast<PyMemberDescrObject*>(value)->d_member;
       if (member->type != T_OBJECT_EX) continue;
@@ -243,7 +243,10 @@ int RecipeWriter::reduced(PyObject* o) {
   for (const auto& [type, name] :
        {std::pair{&PyDictKeys_Type, "keys"}, {&PyDictValues_Type, "values"}, {&PyDictItems_Type, "items"}})
     if (Py_TYPE(o) == type) {
-      PyObject* dict = reinterpret_cast<PyObject*>(reinterpret_cast<_PyDictViewObject*>(o)->dv_dict);
+      struct View {
+        PyObject_HEAD PyObject* dict;
+      };
+      PyObject* dict = reinterpret_cast<View*>(o)->dict;
       const int inner = of(dict);
       return inner < 0 ? -1
                        : add(Kind::Call,

@@ -67,23 +67,38 @@ struct Run {
   Status exceptions(const Instruction& i);
   Status patterns(const Instruction& i);
 
+  Status load_fast(int slot);
+  Status store_fast(int slot);
+  static PyObject* item_of(PyObject* mapping, PyObject* key);
   Status unbound(int slot);
   int truth(PyObject* value);
-  Status yield_value();
   Status send(const Instruction& i);
   Status binary(const Instruction& i);
   Status compare(const Instruction& i);
+  Status slice(const Instruction& i);
   Status load_method(const Instruction& i);
+  Status load_super(const Instruction& i);
   Status names(const Instruction& i);
   Status build(const Instruction& i);
   Status unpack(const Instruction& i);
   Status unpack_ex(const Instruction& i);
-  Status format(const Instruction& i);
+  PyObject* subscript(PyObject* o, PyObject* key);
+  int store_subscript(PyObject* o, PyObject* key, PyObject* value);
+  Status format(PyObject* value, int conversion, bool formats, PyObject* spec);
+  Status formats(const Instruction& i);
   static void merge_error(PyObject* function, PyObject* more);
   Status call(const Instruction& i);
+  /// Pushes a callable that has its self, as a call wants it.
+  void push_callable(PyObject* f) {
+    if (kNullBelow) push(nullptr);
+    push(f);
+    if (!kNullBelow) push(nullptr);
+  }
   Status call_ex(const Instruction& i);
   Status make_function(const Instruction& i);
+  Status set_function_attribute(const Instruction& i);
   Status raise(const Instruction& i);
+  Status stop_iteration_error();
   Status enter_with();
   Status match_class(const Instruction& i);
   Status match_keys();

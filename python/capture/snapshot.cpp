@@ -6,8 +6,6 @@
 namespace fl::python::capture {
 namespace {
 
-uint64_t version_of(PyObject* dict) { return reinterpret_cast<PyDictObject*>(dict)->ma_version_tag; }
-
 bool is_root(Step s) { return s == Step::Local || s == Step::Stack; }
 
 /// Whether the value is held by a dict whose version is looked at, or by what is itself held and never
@@ -34,6 +32,16 @@ bool is_held(const Place& p, const std::vector<bool>& held) {
   }
 }
 
+/// Whether the dict that a place reads from, if any, tells by its version that it was changed.
+bool reads_versioned(const Place& p, const std::vector<PyObject*>& values) {
+  if (p.step != Step::Instance && p.step != Step::DictItem) return true;
+  PyObject* parent = values[static_cast<size_t>(p.parent)];
+  if (!parent) return true;
+  if (p.step == Step::DictItem) return !PyDict_Check(parent) || has_version(parent);
+  PyObject** at = _PyObject_GetDictPtr(parent);
+  return !at || !*at || has_version(*at);
+}
+
 /// Whether a check asks about something that the object may change by itself.
 bool needs_check(Check c) { return c == Check::Length || c == Check::SetEqual || c == Check::Code; }
 
@@ -47,7 +55,7 @@ void Snapshot::take(const std::vector<Place>& places, const std::vector<PyObject
   for (PyObject* dict : {f->f_globals, f->f_builtins}) {
     Entry e{Entry::Kind::Dict};
     e.object = dict;
-    e.version = version_of(dict);
+    e.version = version_of_dict(dict);
     constant.entries.push_back(e);
   }
   seen_.clear();
@@ -64,7 +72,7 @@ void Snapshot::take(const std::vector<Place>& places, const std::vector<PyObject
     Group& g = groups_[static_cast<size_t>(group_of[k])];
     g.places.push_back(static_cast<int>(k));
     g.values.push_back(values[k]);
-    held_.push_back(is_held(p, held_));
+    held_.push_back(is_held(p, held_) && reads_versioned(p, values));
     if (p.check == Check::SameAs) relations_.push_back(static_cast<int>(k));
     add(g, static_cast<int>(k), places, values);
   }
@@ -86,7 +94,7 @@ void Snapshot::add(Group& g, int k, const std::vector<Place>& places, const std:
       e.type = Py_TYPE(parent);
       e.dict_at = at;
       e.dict = *at;
-      e.version = version_of(*at);
+      e.version = version_of_dict(*at);
       g.entries.push_back(e);
     } else if (!at || !*at) {
       Entry e{Entry::Kind::Recheck};
@@ -99,7 +107,7 @@ void Snapshot::add(Group& g, int k, const std::vector<Place>& places, const std:
     if (parent && once(parent)) {
       Entry e{Entry::Kind::Dict};
       e.object = parent;
-      e.version = version_of(parent);
+      e.version = version_of_dict(parent);
       g.entries.push_back(e);
     }
   }
@@ -110,10 +118,14 @@ void Snapshot::add(Group& g, int k, const std::vector<Place>& places, const std:
   }
   if (!o) return;
   if (p.check == Check::Keys) {
-    if (once(o)) {
+    if (!has_version(o)) {
+      Entry e{Entry::Kind::Recheck};
+      e.place = k;
+      g.entries.push_back(e);
+    } else if (once(o)) {
       Entry e{Entry::Kind::Dict};
       e.object = o;
-      e.version = version_of(o);
+      e.version = version_of_dict(o);
       g.entries.push_back(e);
     }
   } else if (p.check == Check::TypeVersion) {
@@ -133,15 +145,13 @@ bool Snapshot::same(const Entry& e, const std::vector<Place>& places, const std:
                     Frame* f) {
   switch (e.kind) {
     case Entry::Kind::Object:
-      return Py_TYPE(e.object) == e.type && *e.dict_at == e.dict && version_of(e.dict) == e.version;
+      return Py_TYPE(e.object) == e.type && *e.dict_at == e.dict && version_of_dict(e.dict) == e.version;
     case Entry::Kind::ObjectType:
       return Py_TYPE(e.object) == e.type;
     case Entry::Kind::Dict:
-      return version_of(e.object) == e.version;
-    case Entry::Kind::Type: {
-      const auto* type = reinterpret_cast<PyTypeObject*>(e.object);
-      return type->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG && type->tp_version_tag == e.version;
-    }
+      return version_of_dict(e.object) == e.version;
+    case Entry::Kind::Type:
+      return e.version != 0 && version_of(reinterpret_cast<PyTypeObject*>(e.object)) == e.version;
     case Entry::Kind::Recheck: {
       const Place& p = places[static_cast<size_t>(e.place)];
       PyObject* o = find(p, f, values);

@@ -44,7 +44,7 @@ World::World(Frame* root) : root_(root) {}
 World::~World() {
   // The program goes on with generators of its own: these must not run what they have in `finally`.
   for (const nb::object& g : generators_)
-    if (PyObject* o = PyWeakref_GET_OBJECT(g.ptr()); o != Py_None) rewind_generator(o);
+    if (const nb::object o = nb::handle(g)(); !o.is_none()) rewind_generator(o.ptr());
   // Shadows may be parts of cycles; the collector has them.
   kept_.clear();
 }
@@ -56,9 +56,9 @@ PyObject* World::keep(PyObject* o) {
 
 std::string World::user_stack() const {
   std::string out;
-  for (Frame* f = current_frame(PyThreadState_Get()); f; f = f->previous) {
+  for (Frame* f = current_frame(PyThreadState_Get()); f; f = caller_of(f)) {
     PyCodeObject* code = code_of(f);
-    const int line = PyCode_Addr2Line(code, std::max(_PyInterpreterFrame_LASTI(f), 0) * 2);
+    const int line = PyCode_Addr2Line(code, std::max(running_of(f), 0) * 2);
     out = fmt::format("  File \"{}\", line {}, in {}\n", PyUnicode_AsUTF8(code->co_filename), line,
                       PyUnicode_AsUTF8(code->co_name)) +
           out;

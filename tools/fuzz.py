@@ -55,6 +55,7 @@ def main():
             if status < 0:
                 died = first_crash(arguments.build, arguments.kind, seed, count, cache)
                 text += f"\nseed {died}: the process dies by signal {-status}\n"
+                count = died - seed + 1  # what follows is the next chunk's
         done += count
         if status:
             print(text)

@@ -215,9 +215,18 @@ bool compare(ScalarOp op, T a, T b, DType dtype) {
   no_meaning(op, dtype);
 }
 
+// What stands for an operand that the operation does not have may hold anything, no bool, say.
+template <class T>
+T operand(const ScalarBits& bits) {
+  if constexpr (std::is_same_v<T, bool>)
+    return bits.bytes[0] != 0;
+  else
+    return bits.get<T>();
+}
+
 template <class T>
 ScalarBits apply(ScalarOp op, DType dtype, const ScalarBits& a, const ScalarBits& b, const ScalarBits& c) {
-  const T x = a.get<T>(), y = b.get<T>();
+  const T x = operand<T>(a), y = operand<T>(b);
   if (op >= ScalarOp::Eq && op <= ScalarOp::Le) return ScalarBits::of(compare(op, x, y, dtype));
   if constexpr (std::is_same_v<T, bool>) {
     return ScalarBits::of(bool_op(op, x, y));

@@ -188,8 +188,17 @@ std::pair<Expr, Expr> split_divisible(const Expr& a, const Expr& divisor) {
 
 int64_t floordiv_int(int64_t a, int64_t b) {
   FL_CHECK(b != 0, ValueError, "division of the size expression {} by zero", a);
+  if (b == -1) return static_cast<int64_t>(-static_cast<uint64_t>(a));  // the lowest number has no negative
   const int64_t q = a / b;
   return (a % b != 0 && ((a < 0) != (b < 0))) ? q - 1 : q;
+}
+
+// Of the divisor's sign. Nothing in between overflows.
+int64_t mod_int(int64_t a, int64_t b) {
+  FL_CHECK(b != 0, ValueError, "modulo of the size expression {} by zero", a);
+  if (b == -1) return 0;
+  const int64_t r = a % b;
+  return r != 0 && ((r < 0) != (b < 0)) ? r + b : r;
 }
 
 bool in_range(const Expr& e, const Expr& size, Ranges ranges) {
@@ -291,7 +300,7 @@ Expr floordiv(const Expr& a, const Expr& b, Ranges ranges) {
         g = std::gcd(g, t.coefficient);
     }
     if (g > 1) {
-      const int64_t low = constant_part - floordiv_int(constant_part, g) * g;
+      const int64_t low = mod_int(constant_part, g);
       auto exact = split_divisible(rest - Expr(low), Expr(g));
       if (exact.second.is_const(0)) return quotient + floordiv(exact.first, Expr(b.value() / g), ranges);
     }
@@ -300,7 +309,7 @@ Expr floordiv(const Expr& a, const Expr& b, Ranges ranges) {
 }
 
 Expr mod(const Expr& a, const Expr& b, Ranges ranges) {
-  if (a.is_const() && b.is_const()) return Expr(a.value() - floordiv_int(a.value(), b.value()) * b.value());
+  if (a.is_const() && b.is_const()) return Expr(mod_int(a.value(), b.value()));
   if (b.is_const(1)) return Expr(0);
   FL_CHECK(!b.is_const(0), ValueError, "modulo of the size expression {} by zero", a.str());
   Expr rest = split_divisible(a, b).second;

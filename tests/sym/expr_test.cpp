@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <random>
 
 #include "flambeau/base/error.h"
@@ -27,6 +28,16 @@ TEST(Expr, ReshapeIndexRoundTripsVanish) {
   const Range constant[] = {{i, Expr(6)}, {j, Expr(4)}};
   EXPECT_EQ(floordiv(i * 4 + j, Expr(4), constant), i);
   EXPECT_EQ(floordiv(i * 4 + j, Expr(2), constant), i * 2 + floordiv(j, Expr(2)));
+}
+
+TEST(Expr, NumbersAtTheEndsOfTheirRange) {
+  const int64_t low = std::numeric_limits<int64_t>::min(), high = std::numeric_limits<int64_t>::max();
+  EXPECT_EQ(mod(Expr(low), Expr(-1)), Expr(0));
+  EXPECT_EQ(mod(Expr(low), Expr(5)), Expr(2));
+  EXPECT_EQ(mod(Expr(low), Expr(high)), Expr(high - 1));
+  EXPECT_EQ(mod(Expr(high), Expr(low)), Expr(-1));
+  EXPECT_EQ(floordiv(Expr(low), Expr(-1)), Expr(low));
+  EXPECT_EQ(floordiv(Expr(low), Expr(2)), Expr(low / 2));
 }
 
 TEST(Expr, AnIndexTakenApartIsPutTogether) {

@@ -6,6 +6,17 @@
 #include "world.h"
 
 namespace fl::python::capture {
+namespace {
+
+/// Adds the frame, which is the current one, to the traceback of the exception that is set.
+void add_traceback(PyThreadState* thread, Frame* f) {
+  PyFrameObject* shown = PyThreadState_GetFrame(thread);
+  if (shown && shown->f_frame == f) PyTraceBack_Here(shown);
+  Py_XDECREF(shown);
+}
+
+}  // namespace
+
 Evaluator::Result Evaluator::run(PyThreadState* thread, Frame* frame, bool throwing, int64_t limit) {
   const Linked linked(thread, frame);
   Run r(*this, world_, thread, frame);
@@ -45,12 +56,14 @@ Evaluator::Result Evaluator::run(PyThreadState* thread, Frame* frame, bool throw
     if (s == Status::Error) {
       in_call = false;
       r.keywords = nullptr;
-      if (limit >= 0 && !world_) {  // the caller goes on with the exception
+      const bool stays = limit >= 0 && !world_;
+      if (stays) add_traceback(thread, frame);
+      if (r.handle_error()) {
+        if (!stays) continue;
         r.suspend();
-        set_raised(frame, r.unit);
-        return {End::Error, nullptr};
+        set_next(frame, r.pc);
+        return {End::Handled, nullptr};
       }
-      if (r.handle_error()) continue;
       return {End::Error, nullptr};
     }
     PyObject* value = r.pop();

@@ -10,7 +10,7 @@ class World;
 class Evaluator {
  public:
   /// Why run() came back.
-  enum class End : uint8_t { Return, Yield, Error, Limit };
+  enum class End : uint8_t { Return, Yield, Error, Limit, Handled };
   struct Result {
     End end = End::Error;
     PyObject* value = nullptr;  ///< new reference; Return and Yield
@@ -23,6 +23,8 @@ class Evaluator {
   /// between two instructions; natively it comes there earlier, before what only CPython can run. A step is
   /// an instruction, or those that prepare a call together with the call. throwing: the exception that is set
   /// was raised at the instruction before. After an error: the unit that raised is the frame's running one.
+  /// Natively and with a limit it comes back as Handled where an exception goes to a handler: the frame is at
+  /// its start, for CPython to go on.
   Result run(PyThreadState* thread, Frame* frame, bool throwing, int64_t limit = -1);
   int64_t steps() const { return steps_; }
 

@@ -41,8 +41,6 @@ inline void set_next(Frame* f, int unit) { f->instr_ptr = units_of(f) + unit; }
 /// The code unit that runs now, as line numbers have it.
 inline int running_of(const Frame* f) { return static_cast<int>(f->instr_ptr - units_of(f)); }
 inline void set_running(Frame* f, int unit) { f->instr_ptr = units_of(f) + unit; }
-/// The code unit that raised, for CPython to go on from.
-inline void set_raised(Frame* f, int unit) { f->instr_ptr = units_of(f) + unit + 1; }
 #else
 inline PyCodeObject* code_of(const Frame* f) { return f->f_code; }
 inline _Py_CODEUNIT* units_of(const Frame* f) { return _PyCode_CODE(code_of(f)); }
@@ -50,7 +48,6 @@ inline int next_of(const Frame* f) { return static_cast<int>(f->prev_instr - uni
 inline void set_next(Frame* f, int unit) { f->prev_instr = units_of(f) + unit - 1; }
 inline int running_of(const Frame* f) { return static_cast<int>(f->prev_instr - units_of(f)); }
 inline void set_running(Frame* f, int unit) { f->prev_instr = units_of(f) + unit; }
-inline void set_raised(Frame* f, int unit) { set_running(f, unit); }
 #endif
 
 #if PY_VERSION_HEX >= 0x030c0000

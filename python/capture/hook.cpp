@@ -171,7 +171,8 @@ class Drive {
       const int64_t steps = std::max<int64_t>(idle ? state.nothing_for : 1, 1);
       const Evaluator::Result r = Evaluator(nullptr).run(thread_, frame_, false, steps);
       if (r.end == Evaluator::End::Return) return {r.value};
-      if (r.end == Evaluator::End::Error) return go_on(true);
+      if (r.end == Evaluator::End::Error) return {};
+      if (r.end == Evaluator::End::Handled) return go_on(false);
     }
   }
 

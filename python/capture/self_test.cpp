@@ -85,8 +85,8 @@ PyObject* try_frame(PyThreadState* thread, Frame* f) {
     case Trial::Steps: {
       const Evaluator::Result r = evaluator.run(thread, f, false, now.steps);
       now.taken = evaluator.steps();
-      if (r.end == Evaluator::End::Return) return leave(thread, f, r.value);
-      return run_in_cpython(thread, f, r.end == Evaluator::End::Error, _PyEval_EvalFrameDefault);
+      if (r.end == Evaluator::End::Return || r.end == Evaluator::End::Error) return leave(thread, f, r.value);
+      return run_in_cpython(thread, f, false, _PyEval_EvalFrameDefault);
     }
     default: {
       FrameCopy copy(f);

@@ -16,13 +16,13 @@ def test_frames_are_as_expected():
 
 
 def test_other_frames_mean_eager_and_one_warning():
-    # The trial before the first capture uses max: here it gives another result each time.
+    # The trial before the first capture uses max with a key: here that gives another result each time.
     program = """
         import builtins, itertools, warnings
         import flambeau as torch
         numbers = itertools.count()
         real = builtins.max
-        builtins.max = lambda *args, **keywords: next(numbers)
+        builtins.max = lambda *args, **given: next(numbers) if "key" in given else real(*args, **given)
         with warnings.catch_warnings(record=True) as seen:
             warnings.simplefilter("always")
             functions = [torch.compile(lambda x: x * 2 + 1, fullgraph=True) for _ in range(3)]

@@ -8,6 +8,21 @@ namespace {
 
 constexpr Tag kView = Tag::View | Tag::NoInPlace | Tag::NoOut;
 
+/// Memory that is there has to hold every element of the view; what a capture traces has none.
+void check_fits(const Value& self, const TensorSpec& view) {
+  if (!self.is_tensor() || !self.tensor().has_data()) return;
+  const int64_t bytes = self.tensor().storage()->bytes(), offset = view.offset.guard_int();
+  FL_CHECK(offset >= 0, RuntimeError, "as_strided: storage offset {} is negative", offset);
+  int64_t end = offset + 1;
+  for (size_t d = 0; d < view.sizes.size(); ++d) {
+    if (view.sizes[d].guard_int() == 0) return;
+    end += (view.sizes[d].guard_int() - 1) * view.strides[d].guard_int();
+  }
+  FL_CHECK(end * size_of(view.dtype) <= bytes, RuntimeError,
+           "as_strided: sizes {}, strides {} and storage offset {} need a storage of {} bytes, but it has {}",
+           to_string(view.sizes), to_string(view.strides), offset, end * size_of(view.dtype), bytes);
+}
+
 void define_as_strided(OpTable& t) {
   t.define(as_strided,
            {.doc = "A view with any sizes, strides and offset (in elements) on self's storage. In a graph "
@@ -21,6 +36,7 @@ void define_as_strided(OpTable& t) {
                   s.sizes = g.size;
                   s.strides = g.stride;
                   s.offset = g.offset;
+                  check_fits(c.arg(0), s);
                   return InferResult{s};
                 },
             .lower =
@@ -50,9 +66,13 @@ void define_as_strided(OpTable& t) {
                       {{m.make({4, 6}, o.low, o.high), Sizes{3, 2}, Sizes{6, 2}, 1}, "", ""},
                       {{m.make({12}, o.low, o.high), Sizes{3, 4}, Sizes{2, 1}, 0}, "overlapping", ""},
                       {{m.make({6}, o.low, o.high), Sizes{}, Sizes{}, 2}, "to 0-dim", ""},
+                      {{m.make({6}, o.low, o.high), Sizes{0, 9}, Sizes{9, 1}}, "empty", ""},
                       {{m.make({6}, o.low, o.high), Sizes{2}, Sizes{1, 1}},
                        "lengths",
-                       "RuntimeError: mismatch in length"}};
+                       "RuntimeError: mismatch in length"},
+                      {{m.make({6}, o.low, o.high), Sizes{3, 2}, Sizes{2, 1}, 1},
+                       "beyond the storage",
+                       "RuntimeError: need a storage"}};
                 },
                 {.dtypes = dtypes::all})});
 }

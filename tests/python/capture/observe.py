@@ -22,11 +22,8 @@ from program import Program, files, load, names  # first: it chooses the library
 
 import flambeau as torch
 import numpy
+from compilers import identity
 from describe import Describer, is_a
-
-
-def identity(function):
-    return function
 
 
 def observe(path, name, compile, tolerance=0.0):
@@ -50,7 +47,9 @@ def observe_apart(path, name, compile, seconds=120):
     with open(reader, "rb") as pipe:
         found = pipe.read()
     status = os.waitpid(child, 0)[1]
-    return [f"ended by {signal.Signals(os.WTERMSIG(status)).name}"] if os.WIFSIGNALED(status) else json.loads(found)
+    if os.WIFSIGNALED(status):
+        return [f"ended by {signal.Signals(os.WTERMSIG(status)).name}"]
+    return json.loads(found)
 
 
 def compare(plain: Program, other: Program, compile, tolerance=0.0):

@@ -9,7 +9,8 @@ import json
 import re
 import sys
 
-from observe import identity, line_differences, random_states, run, seed
+from compilers import identity
+from observe import line_differences, random_states, run, seed
 from program import files, load, names
 
 DRAWS = {"data_dependent.own_generator"}

@@ -6,7 +6,8 @@ import warnings
 
 import flambeau as torch
 import pytest
-from observe import compare, identity
+from compilers import identity
+from observe import compare
 from program import load_code, make
 
 SOURCE = """

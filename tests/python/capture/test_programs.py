@@ -1,11 +1,9 @@
 """Every program of programs/ gives compiled what it gives plainly: observe.py says what that takes in."""
 import pytest
-from observe import identity, observe
+from compilers import COMPILE
+from observe import observe
 from program import files, names
 
-import flambeau
-
-COMPILE = flambeau.compile if flambeau._C._has_capture else identity
 PROGRAMS = [(path, name) for path in files() for name in names(path)]
 
 

@@ -1,7 +1,7 @@
 """Random programs give compiled what they give plainly.
 
 FLAMBEAU_RANDOM_PROGRAMS: how many (default 50). FLAMBEAU_RANDOM_SEED: which ones (default 0); a failure shows the
-seed and the smallest program that Hypothesis finds. FLAMBEAU_CAPTURE_TESTS=compile compiles them.
+seed and the smallest program that Hypothesis finds.
 """
 import os
 
@@ -10,10 +10,10 @@ import pytest
 pytest.importorskip("hypothesis", reason="hypothesis, of tools/requirements.txt, is not installed")
 
 from hypothesis import HealthCheck, Phase, given, seed, settings  # noqa: E402
+from compilers import COMPILE  # noqa: E402
 from observe import compare  # noqa: E402
 from program import load_code, make  # noqa: E402
 from random_programs import programs  # noqa: E402
-from test_programs import COMPILE  # noqa: E402
 
 COUNT = int(os.environ.get("FLAMBEAU_RANDOM_PROGRAMS", 50))
 SEED = int(os.environ.get("FLAMBEAU_RANDOM_SEED", 0))

@@ -176,7 +176,7 @@ def backward(result):
     if not found:
         return ""
     try:
-        weights = [torch.linspace(0.5, 1.5, x.numel(), dtype=x.dtype).reshape(x.shape) for x in found]
+        weights = [(torch.arange(x.numel()) % 4 + 1).to(x.dtype).reshape(x.shape) for x in found]
         sum((x * weight).sum() for x, weight in zip(found, weights)).backward()
     except RuntimeError as error:
         return type(error).__name__

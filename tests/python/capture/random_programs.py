@@ -26,6 +26,19 @@ class Point:
         return self.x * self.n
 
 
+class Logged:
+    def __init__(self, name):
+        self.name = name
+
+    def __enter__(self):
+        LOG.append(self.name)
+        return self
+
+    def __exit__(self, kind, error, trace):
+        LOG.append(kind.__name__ if kind else self.name)
+        return kind is KeyError
+
+
 def argument(n, *, shape=(2, 3), grad=False):
     return (torch.arange(float(shape[0] * shape[1])).reshape(shape) - n).requires_grad_(grad)
 
@@ -169,7 +182,7 @@ class Writer:
             self.rebound[-1].add(name)
 
     def statement(self, size):
-        choice = self.below(14 if size > 1 and self.depth < 4 else 8)
+        choice = self.below(17 if size > 1 and self.depth < 4 else 8)
         if choice < 3:
             self.assignment()
         elif choice < 7:
@@ -177,8 +190,8 @@ class Writer:
         elif choice == 7:
             self.aliases()
         else:
-            (self.branch, self.loop_over_range, self.loop_over_items, self.while_loop, self.handler,
-             self.inner_function)[choice - 8](size - 1)
+            (self.branch, self.loop_over_range, self.loop_over_items, self.while_loop, self.handler, self.context,
+             self.matching, self.loop_over_generator, self.inner_function)[choice - 8](size - 1)
 
     def has_names_for(self, form):
         return all(self.known(kind) for kind in LETTERS if "{" + kind + "_name}" in form)
@@ -290,6 +303,44 @@ class Writer:
         if not self.below(2):
             self.line("finally:")
             self.block(size)
+
+    def context(self, size):
+        self.line("with " + self.pick(forms("""
+            torch.no_grad(): | Logged('a'): | Logged('b') as entered, Logged('c'): | torch.enable_grad():""")))
+        self.block(size, self.pick([None, None, "raise KeyError('a')"]))
+
+    def matching(self, size):
+        value = self.pick(["{ints}", "{int}", "{table}", "({int}, {point})"])
+        self.line(f"match {self.fill(value)}:")
+        self.depth += 1
+        a = self.new_name("int")
+        for pattern, names in [(f"case [{a}, *_]", [a]), (f"case int({a}) if {a} > 1", [a]),
+                               (f"case {{'a': {a}}}", [a]), (f"case ({a}, Point(kind=1))", [a]), ("case _", [])]:
+            if pattern == "case _" or self.below(2):
+                before = dict(self.names)
+                self.names.update((name, ("int", self.level)) for name in names)
+                self.line(pattern + ":")
+                self.block(size)
+                self.names = before
+        self.depth -= 1
+
+    def loop_over_generator(self, size):
+        """A generator whose body has effects of its own, and a loop that may leave it early."""
+        self.made += 1
+        name, a = f"g{self.made}", self.new_name("tensor")
+        self.line(f"def {name}(count):")
+        start, before = len(self.lines), dict(self.names)
+        self.level += 1
+        self.rebound.append(set())
+        self.depth += 1
+        self.line("for i in range(count):")
+        self.block(size - 1, f"yield {self.expression('tensor')} * i")
+        self.depth -= 1
+        self.level -= 1
+        self.names = before
+        if rebound := sorted(self.rebound.pop()):
+            self.lines.insert(start, "    " * (self.depth + 2) + f"nonlocal {', '.join(rebound)}")
+        self.loop(f"for {a} in {name}({self.pick(['2', '3'])}):", [(a, "tensor")], size)
 
     def inner_function(self, size):
         name, a = self.new_name("function"), self.new_name("tensor")

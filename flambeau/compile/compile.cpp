@@ -27,14 +27,14 @@ Backends& backends() {
 
 }  // namespace
 
-GraphCompiler graph_compiler(const CompileOptions& options, GraphReport* report) {
+GraphCompiler graph_compiler(const CompileOptions& options, std::shared_ptr<GraphReport> report) {
   if (options.backend == "native" || options.backend == "inductor")
     return [name = options.name, report](const graph::Graph& g) {
-      return compile_graph(g, runtime::KernelRunner::Native, name, report);
+      return compile_graph(g, runtime::KernelRunner::Native, name, report.get());
     };
   if (options.backend == "interpreter")
     return [name = options.name, report](const graph::Graph& g) {
-      return compile_graph(g, runtime::KernelRunner::Interpreter, name, report);
+      return compile_graph(g, runtime::KernelRunner::Interpreter, name, report.get());
     };
   if (options.backend == "aot_eager") return [](const graph::Graph& g) { return aot::interpreted(g); };
   {
@@ -59,7 +59,7 @@ void check_options(const CompileOptions& options) {
 struct Compiled::State {
   struct Entry {
     std::shared_ptr<aot::CompiledFunction> function;
-    std::unique_ptr<GraphReport> report = std::make_unique<GraphReport>();
+    std::shared_ptr<GraphReport> report = std::make_shared<GraphReport>();
     std::unique_ptr<QuickGuard> quick;
   };
   using Entries = std::vector<std::shared_ptr<Entry>>;
@@ -180,7 +180,7 @@ std::shared_ptr<Compiled::State::Entry> Compiled::State::capture(const Tensors& 
   aot::CompileOptions aot_options;
   aot_options.trace = trace_options(inputs);
   entry->function =
-      aot::CompiledFunction::make(function, inputs, graph_compiler(options, report), aot_options);
+      aot::CompiledFunction::make(function, inputs, graph_compiler(options, entry->report), aot_options);
   entry->quick = std::make_unique<QuickGuard>(entry->function->joint().program);
   report->graph = graph::to_text(entry->function->forward_graph());
   const double total =

@@ -80,7 +80,8 @@ std::vector<std::string> list_backends();
 
 /// Raises ValueError on a mode or backend that does not exist.
 void check_options(const CompileOptions& options);
-/// The compiler of the options' backend; what it does is added to a report, if one is given.
-GraphCompiler graph_compiler(const CompileOptions& options, GraphReport* report);
+/// The compiler of the options' backend; what it does is added to a report, if one is given: also what it
+/// does later, for a backward graph, so it keeps the report.
+GraphCompiler graph_compiler(const CompileOptions& options, std::shared_ptr<GraphReport> report);
 
 }  // namespace fl

@@ -71,13 +71,13 @@ nb::object explain(const Unit& unit) {
   for (size_t k = 0; k < unit.regions.size(); ++k) {
     const capture::Region& r = *unit.regions[k];
     nb::dict d;
-    d["operators"] = r.report.operators;
-    d["kernels"] = r.report.kernels;
-    d["library_calls"] = r.report.library_calls;
-    d["bytes_moved"] = r.report.bytes_moved;
-    d["milliseconds"] = r.report.times.total();
-    d["reason"] = nb::str(r.report.reason.c_str());
-    d["graph"] = nb::str(r.report.graph.c_str());
+    d["operators"] = r.report->operators;
+    d["kernels"] = r.report->kernels;
+    d["library_calls"] = r.report->library_calls;
+    d["bytes_moved"] = r.report->bytes_moved;
+    d["milliseconds"] = r.report->times.total();
+    d["reason"] = nb::str(r.report->reason.c_str());
+    d["graph"] = nb::str(r.report->graph.c_str());
     d["guards"] = r.guards.places().size();
     d["runs"] = r.runs;
     d["ends"] = nb::str(r.why_it_ends.c_str());
@@ -86,8 +86,8 @@ nb::object explain(const Unit& unit) {
         "graph {}: {} operators, {} kernels, {} library calls, {} guards, {} runs; capture {:.1f} ms, "
         "lowering {:.1f} ms, "
         "code generation {:.1f} ms; because: {}{}{}\n",
-        k, r.report.operators, r.report.kernels, r.report.library_calls, r.guards.places().size(), r.runs,
-        r.report.times.trace, r.report.times.lower, r.report.times.codegen, r.report.reason,
+        k, r.report->operators, r.report->kernels, r.report->library_calls, r.guards.places().size(), r.runs,
+        r.report->times.trace, r.report->times.lower, r.report->times.codegen, r.report->reason,
         r.why_it_ends.empty() ? "" : "; ends because: ", r.why_it_ends);
   }
   for (const capture::Break& b : unit.breaks) {

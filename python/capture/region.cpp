@@ -368,7 +368,7 @@ std::shared_ptr<Region> capture_region(PyThreadState* thread, Frame* frame, Unit
   }
 
   auto region = std::make_shared<Region>();
-  region->report.reason = std::move(reason);
+  region->report->reason = std::move(reason);
   Tensors inputs;
   trace::TraceOptions trace_options;
   PyCodeObject* code = code_of(frame);
@@ -425,7 +425,7 @@ std::shared_ptr<Region> capture_region(PyThreadState* thread, Frame* frame, Unit
   aot::CompileOptions options;
   options.trace = trace_options;
   options.repeat_graph = true;
-  GraphCompiler inner = graph_compiler(unit.options, &region->report);
+  GraphCompiler inner = graph_compiler(unit.options, region->report);
   const auto compiler = [inner](const graph::Graph& g) {
     if (!PyGILState_Check()) return inner(g);
     nb::gil_scoped_release unlocked;
@@ -436,15 +436,15 @@ std::shared_ptr<Region> capture_region(PyThreadState* thread, Frame* frame, Unit
   running.reset();
   region->quick = std::make_unique<QuickGuard>(region->function->joint().program);
   if (!whole) region->why_it_ends = found.why.reason;
-  region->report.graph = graph::to_text(region->function->forward_graph());
+  region->report->graph = graph::to_text(region->function->forward_graph());
   const double total =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-  region->report.times.trace = total - region->report.times.lower - region->report.times.codegen;
+  region->report->times.trace = total - region->report->times.lower - region->report->times.codegen;
   const auto where = [&] {
-    return fmt::format("{} ({})", PyUnicode_AsUTF8(code->co_qualname), region->report.reason);
+    return fmt::format("{} ({})", PyUnicode_AsUTF8(code->co_qualname), region->report->reason);
   };
   if (is_logged("graph_code"))
-    fmt::print(stderr, "flambeau: graph of {}:\n{}", where(), region->report.graph);
+    fmt::print(stderr, "flambeau: graph of {}:\n{}", where(), region->report->graph);
   if (is_logged("guards")) {
     fmt::print(stderr, "flambeau: guards of {}:\n", where());
     for (size_t k = 0; k < region->guards.places().size(); ++k)
@@ -453,8 +453,8 @@ std::shared_ptr<Region> capture_region(PyThreadState* thread, Frame* frame, Unit
   if (option("FLAMBEAU_TIMING") == "1")
     fmt::print(stderr,
                "flambeau: {}: capture {:.1f} ms, lowering {:.1f} ms, code generation {:.1f} ms ({})\n",
-               PyUnicode_AsUTF8(code->co_qualname), region->report.times.trace, region->report.times.lower,
-               region->report.times.codegen, region->report.reason);
+               PyUnicode_AsUTF8(code->co_qualname), region->report->times.trace, region->report->times.lower,
+               region->report->times.codegen, region->report->reason);
   // What does not hold now would be wrong at once.
   std::vector<PyObject*> places;
   Tensors again;

@@ -41,7 +41,7 @@ struct Region {
   int next_unit = 0;
   Modes modes_before, modes_after;
   bool changes_modes = false;
-  GraphReport report;
+  std::shared_ptr<GraphReport> report = std::make_shared<GraphReport>();
   std::string why_it_ends;  ///< empty where it returns
   int64_t runs = 0;
 };

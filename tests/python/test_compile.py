@@ -170,3 +170,11 @@ def test_a_view_and_its_base_as_arguments():
         return result.tolist(), gradient.tolist(), y._version
 
     assert run(fl.compile(f)) == run(f)
+
+
+def test_backward_after_the_compiled_function_is_gone():
+    for factor in range(20):
+        x = fl.ones(4, requires_grad=True)
+        loss = fl.compile(lambda x, n=factor: (x * n).sum())(x)
+        loss.backward()
+        assert x.grad.tolist() == [factor] * 4

@@ -1,4 +1,7 @@
-"""What the tests of capture compile with (FLAMBEAU_CAPTURE_TESTS=eager: nothing), and how they look at tensors."""
+"""What the tests of capture compile with, and how they look at tensors.
+
+FLAMBEAU_CAPTURE_TESTS=eager: nothing is compiled; the tests are tested.
+"""
 import math
 import os
 
@@ -10,8 +13,8 @@ def identity(function, **options):
     return function
 
 
-HAS_CAPTURE = getattr(flambeau._C, "_has_capture", False) and os.environ.get("FLAMBEAU_CAPTURE_TESTS") != "eager"
-COMPILE = flambeau.compile if HAS_CAPTURE else identity
+EAGER = os.environ.get("FLAMBEAU_CAPTURE_TESTS") == "eager" or not getattr(flambeau._C, "_has_capture", False)
+COMPILE = identity if EAGER else flambeau.compile
 
 
 def values(x):

@@ -105,8 +105,8 @@ ASSIGNED = {
     "ints": ["{0} = {ints}"], "table": ["{0} = {table}"], "point": ["{0} = {point}"],
 }
 KEYS = ["a", "b", "c"]
-LETTERS = {"int": "n", "bool": "b", "tensor": "x", "ints": "items", "tensors": "xs", "table": "d", "point": "p",
-           "function": "f"}
+LETTERS = {"int": "n", "bool": "b", "tensor": "x", "ints": "items", "tensors": "xs", "table": "d",
+           "point": "p", "function": "f"}
 
 
 @functools.cache
@@ -190,8 +190,8 @@ class Writer:
         elif choice == 7:
             self.aliases()
         else:
-            (self.branch, self.loop_over_range, self.loop_over_items, self.while_loop, self.handler, self.context,
-             self.matching, self.loop_over_generator, self.inner_function)[choice - 8](size - 1)
+            (self.branch, self.loop_over_range, self.loop_over_items, self.while_loop, self.handler,
+             self.context, self.matching, self.loop_over_generator, self.inner_function)[choice - 8](size - 1)
 
     def has_names_for(self, form):
         return all(self.known(kind) for kind in LETTERS if "{" + kind + "_name}" in form)
@@ -294,8 +294,8 @@ class Writer:
         self.block(size, self.pick([None, "{}['missing']", f"raise ValueError({self.expression('int')})",
                                     f"if {self.expression('bool')}: raise KeyError('{self.pick(KEYS)}')",
                                     self.expression("ints") + "[9]", "torch.ones(2) + torch.ones(3)"]))
-        kinds = self.pick(forms("ValueError | (KeyError, IndexError) | Exception | LookupError | RuntimeError"))
-        self.line(f"except {kinds} as error:")
+        kind = self.pick(forms("ValueError | (KeyError, IndexError) | Exception | RuntimeError"))
+        self.line(f"except {kind} as error:")
         self.block(size, self.pick([None, "LOG.append(type(error).__name__)", "raise"]))
         if not self.below(3):
             self.line("else:")
@@ -306,7 +306,7 @@ class Writer:
 
     def context(self, size):
         self.line("with " + self.pick(forms("""
-            torch.no_grad(): | Logged('a'): | Logged('b') as entered, Logged('c'): | torch.enable_grad():""")))
+            torch.no_grad(): | Logged('a'): | Logged('b') as log, Logged('c'): | torch.enable_grad():""")))
         self.block(size, self.pick([None, None, "raise KeyError('a')"]))
 
     def matching(self, size):
@@ -314,12 +314,12 @@ class Writer:
         self.line(f"match {self.fill(value)}:")
         self.depth += 1
         a = self.new_name("int")
-        for pattern, names in [(f"case [{a}, *_]", [a]), (f"case int({a}) if {a} > 1", [a]),
-                               (f"case {{'a': {a}}}", [a]), (f"case ({a}, Point(kind=1))", [a]), ("case _", [])]:
-            if pattern == "case _" or self.below(2):
+        for pattern in (f"[{a}, *_]", f"int({a}) if {a} > 1", f"{{'a': {a}}}", f"({a}, Point(kind=1))", "_"):
+            if pattern == "_" or self.below(2):
                 before = dict(self.names)
-                self.names.update((name, ("int", self.level)) for name in names)
-                self.line(pattern + ":")
+                if pattern != "_":
+                    self.names[a] = ("int", self.level)
+                self.line(f"case {pattern}:")
                 self.block(size)
                 self.names = before
         self.depth -= 1
@@ -364,8 +364,8 @@ class Writer:
 
 SHAPES = ["(2, 3)", "(2, 3)", "(4, 3)"]
 CHANGES = forms("""
-    p.n += 1 | items.append(5) | d['b'] = 7 | x.detach().mul_(2) | p.x = p.x + 1 | Point.kind += 1 | LOG.append(0) |
-    x.requires_grad_() | items[:1] = [9] | d.clear() | p.extra = 1 | x.data = torch.ones(1, 3) |
+    p.n += 1 | items.append(5) | d['b'] = 7 | x.detach().mul_(2) | p.x = p.x + 1 | Point.kind += 1 |
+    LOG.append(0) | x.requires_grad_() | items[:1] = [9] | d.clear() | p.extra = 1 | x.data = torch.ones(1, 3) |
     Point.move = lambda self, by: self.x - by""")
 
 

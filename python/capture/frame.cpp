@@ -6,12 +6,10 @@
 
 #include <cstring>
 
-#if PY_VERSION_HEX >= 0x030c0000
 #undef HAVE_STD_ATOMIC  // C's atomics are not C++; the header can do with the compiler's own
 #define Py_BUILD_CORE 1
 #include <internal/pycore_interp.h>
 #undef Py_BUILD_CORE
-#endif
 
 namespace fl::python::capture {
 
@@ -65,6 +63,8 @@ bool is_watched(PyThreadState* thread, PyCodeObject* code) {
   return thread->cframe->use_tracing != 0;
 #endif
 }
+
+bool is_collecting(PyThreadState* thread) { return thread->interp->gc.collecting != 0; }
 
 PyObject* dict_of_type(PyTypeObject* type) {
 #if PY_VERSION_HEX >= 0x030c0000

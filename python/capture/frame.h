@@ -5,9 +5,7 @@
 
 #if PY_VERSION_HEX >= 0x030b0000 && PY_VERSION_HEX < 0x030e0000 && !defined(Py_GIL_DISABLED)
 #define FLAMBEAU_CAPTURE 1
-#if PY_VERSION_HEX >= 0x030c0000
 #undef _PyGC_FINALIZED  // defined again by the internal headers
-#endif
 #define Py_BUILD_CORE 1
 #include <internal/pycore_code.h>
 #include <internal/pycore_frame.h>
@@ -90,6 +88,9 @@ inline constexpr bool kSendKeepsReceiver = PY_VERSION_HEX >= 0x030c0000;
 
 /// Whether somebody watches this thread or code: debuggers, profilers, coverage.
 bool is_watched(PyThreadState* thread, PyCodeObject* code);
+
+/// Whether garbage is being collected: what runs now was not called by the program.
+bool is_collecting(PyThreadState* thread);
 
 /// The dict of a class, borrowed.
 PyObject* dict_of_type(PyTypeObject* type);

@@ -293,6 +293,14 @@ PyObject* finish(PyThreadState* thread, Frame* f, const Run& run) {
 }
 
 PyObject* hook(PyThreadState* thread, Frame* f, int throwing) {
+  if (capturing && is_collecting(thread)) {
+    Capturing* here = std::exchange(capturing, nullptr);
+    ++thread_state.plain;
+    PyObject* value = run_default(thread, f, throwing);
+    --thread_state.plain;
+    capturing = here;
+    return value;
+  }
   if (capturing) return finish(thread, f, [&] { return evaluate(thread, f, throwing); });
   Unit* unit = thread_state.unit;
   if (!unit || thread_state.plain || dispatch_state().tracer || !has_stack_left() || throwing ||

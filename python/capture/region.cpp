@@ -82,6 +82,19 @@ struct CaptureOptions {
   const std::set<std::string>* varying;
 };
 
+/// No collection of garbage for a scope: it would run Python code that is no part of the program.
+class WithoutCollection {
+ public:
+  WithoutCollection() : was_on_(PyGC_Disable()) {}
+  ~WithoutCollection() {
+    if (was_on_) PyGC_Enable();
+  }
+  WithoutCollection(const WithoutCollection&) = delete;
+
+ private:
+  bool was_on_;
+};
+
 /// One capture: a copy of the frame, the world behind glass, the evaluator.
 class Capture {
  public:
@@ -216,6 +229,7 @@ class Capture {
     return true;
   }
 
+  WithoutCollection no_collection_;
   PyThreadState* thread_;
   Frame* real_;
   HandledException handled_;

@@ -1,8 +1,10 @@
 """What depends on the version of CPython: how frames are entered, left and shown."""
+import gc
 import subprocess
 import sys
 import textwrap
 import threading
+import time
 
 import pytest
 
@@ -350,6 +352,26 @@ def test_attributes_that_change_are_seen_however_objects_keep_them():
                 assert compiled(torch.ones(1)).item() == 11
                 o.__dict__ = {"scale": 13}
                 assert compiled(torch.ones(1)).item() == 13
+
+
+def test_collections_of_garbage_are_no_part_of_the_program():
+    def callback(phase, info):
+        sorted([time.perf_counter()], key=lambda t: t)
+
+    def f(x, n):
+        rows = [[x * k, {k: [k]}] for k in range(n)]
+        return rows[-1][0] + 1
+
+    thresholds = gc.get_threshold()
+    gc.callbacks.append(callback)
+    gc.set_threshold(1, 1, 1)
+    try:
+        compiled = torch.compile(f, fullgraph=True)
+        assert compiled(torch.ones(2), 40).tolist() == [40, 40]
+        assert len(compiled.explain()["graphs"]) == 1 and not compiled.explain()["breaks"]
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.callbacks.remove(callback)
 
 
 def test_a_plain_thread_beside_a_compiled_call():

@@ -57,7 +57,7 @@ def _captured(function, given):
     backend = "native" if given["backend"] == "inductor" else given["backend"]
     if not _C._has_capture and backend != "eager":
         warnings.warn("this version of Python has no capture of bytecode: compiled functions run eagerly; "
-                      "CPython 3.11 has it", stacklevel=4)
+                      "CPython 3.11, 3.12 and 3.13 have it", stacklevel=4)
         return function
     captured = _C._capture(function, backend=backend, dynamic=given["dynamic"], fullgraph=given["fullgraph"],
                            mode=given["mode"] or "default", recompile_limit=given["recompile_limit"],

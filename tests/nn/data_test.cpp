@@ -1,5 +1,7 @@
 #include "flambeau/nn/data.h"
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <fstream>
 #include <numeric>
@@ -13,7 +15,7 @@ namespace {
 using namespace fl::data;
 
 std::string file_with(const std::string& text) {
-  const std::string path = ::testing::TempDir() + "flambeau_data_test.csv";
+  const std::string path = ::testing::TempDir() + "flambeau_data_test" + std::to_string(::getpid()) + ".csv";
   std::ofstream(path, std::ios::binary) << text;
   return path;
 }

@@ -381,6 +381,8 @@ bool Builtins::is_forbidden(PyObject* function) const {
                                                         "_tensor_on_storage",
                                                         "_make_wrapper_subclass",
                                                         "set_",
+                                                        "resize_",
+                                                        "resize_as_",
                                                         "__copy__",
                                                         "__deepcopy__"};
   nb::object name = nb::steal(PyObject_GetAttrString(function, "__name__"));

@@ -20,6 +20,14 @@ _same.__doc__ = _SAME
 allow_in_graph = assume_constant_result = _same
 
 
+def run_plainly(fn, *args, **kwargs):
+    """fn's result; neither fn nor what it calls is captured."""
+    return fn(*args, **kwargs)
+
+
+run_plainly = getattr(_C, "_run_plainly", run_plainly)
+
+
 def disable(fn=None, recursive=True, *, reason=None):
     """fn as a function that is never captured, and ends the graph of a caller that is. Also a decorator with
     arguments. recursive: nor is what it calls.
@@ -28,12 +36,9 @@ def disable(fn=None, recursive=True, *, reason=None):
         return functools.partial(disable, recursive=recursive, reason=reason)
     if not callable(fn):
         raise TypeError(f"disable(): expected a function, got {type(fn).__name__}")
-    if not hasattr(_C, "_run_plainly"):
-        return fn
-
     @functools.wraps(fn)
     def plain(*args, **kwargs):
-        return _C._run_plainly(fn, *args, **kwargs)
+        return run_plainly(fn, *args, **kwargs)
 
     return plain
 

@@ -241,6 +241,13 @@ class _Hooks:
                 or _global_forward_hooks or _global_forward_pre_hooks or _global_backward_hooks
                 or _global_backward_pre_hooks):
             return self.forward(*args, **kwargs)
+        if (self._backward_hooks or self._backward_pre_hooks or _global_backward_hooks
+                or _global_backward_pre_hooks):
+            # They hang on the history between operators, which a compiled part does not have.
+            return fl.compiler.run_plainly(self._call_and_run_hooks, args, kwargs)
+        return self._call_and_run_hooks(args, kwargs)
+
+    def _call_and_run_hooks(self, args, kwargs):
         done = set()
         try:
             return self._call_with_hooks(args, kwargs, done)

@@ -1,4 +1,4 @@
-"""The operators as functions, under the name by which layers written for PyTorch call them: torch._VF.lstm."""
+"""The operators as functions, by the name that layers written for PyTorch call them: torch._VF.lstm."""
 from . import _C
 
 

@@ -1,4 +1,4 @@
-"""Functions on sizes that may be symbolic: inside of a traced function a size is a SymInt."""
+"""Functions on sizes that may be symbolic: while compile() captures, a size may be a SymInt."""
 import numbers
 
 from . import _C
@@ -11,15 +11,12 @@ numbers.Integral.register(SymInt)
 
 
 class SymFloat:
-    """A number that depends on a size that is not known yet. Nothing is one: a traced function is compiled
-    for the number.
+    """A number that depends on a size that is not known yet. Nothing is one: code is captured for the number.
     """
 
 
 class SymBool:
-    """A condition on sizes that are not known yet. Nothing is one: a traced function is compiled for the
-    answer.
-    """
+    """A condition on sizes that are not known yet. Nothing is one: code is captured for the answer."""
 
 
 def sym_int(a):

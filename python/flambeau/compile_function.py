@@ -1,4 +1,5 @@
 """compile(): a program captured as it runs, differentiated ahead of time and run as machine code."""
+import copyreg
 import functools
 import warnings
 import weakref
@@ -7,6 +8,9 @@ from . import _C
 
 # What was compiled and still exists.
 _compiled = weakref.WeakSet()
+_Captured = getattr(_C, "CapturedFunction", ())
+if _Captured:  # copied and pickled as a function is: the same object, found by its name
+    copyreg.pickle(_Captured, lambda f: getattr(f, "__qualname__", "function"))
 
 
 def trace(function, **options):
@@ -27,60 +31,61 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mo
     dynamic: True: sizes are symbols at once; False: never; None: those that have changed.
     backend: "inductor" or "native": machine code; "aot_eager", "interpreter", "eager": for comparison.
     mode: None or "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs".
+    options: of Inductor; they have no effect.
     disable: gives the model itself.
-    recompile_limit: captures of one place in the program before it runs as it is.
+    recompile_limit: captures of one place in the program before it runs as it is; None: 8.
     """
     given = {"fullgraph": fullgraph, "dynamic": dynamic, "backend": backend, "mode": mode, "options": options,
              "disable": disable, "recompile_limit": recompile_limit}
     if model is None:
         return functools.partial(compile, **given)
+    for name, kind in (("dynamic", bool), ("mode", str), ("options", dict), ("recompile_limit", int)):
+        if not isinstance(given[name], (kind, type(None))):
+            raise TypeError(f"compile(): expected {name} to be of type {kind.__name__} or None, got "
+                            f"{given[name]!r}")
     if mode is not None and options is not None:
-        raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same "
-                           "time.")
+        raise RuntimeError("compile(): either mode or options can be given, not both")
+    if not isinstance(backend, str):
+        raise NotImplementedError("compile(backend=...) takes a name: backends that are functions of "
+                                  "torch.fx graphs are not supported; there are "
+                                  f"{', '.join(_C.list_backends())}")
     if not callable(model):
         raise TypeError(f"compile(): expected a function, method or module, got {type(model).__name__}")
     if disable:
         return model
-    return _compile_module(model, given) if _is_module(model) else _compile_callable(model, given)
-
-
-def _is_module(model):
-    from .nn import Module
-
-    return isinstance(model, Module)
-
-
-def _captured(function, given):
-    if not isinstance(given["backend"], str):
-        raise NotImplementedError("compile(backend=...) takes a name: backends that are functions of torch.fx "
-                                  f"graphs are not supported; there are {', '.join(_C.list_backends())}")
-    backend = "native" if given["backend"] == "inductor" else given["backend"]
     if not _C._has_capture and backend != "eager":
         warnings.warn("this version of Python has no capture of bytecode: compiled functions run eagerly; "
-                      "CPython 3.11, 3.12 and 3.13 have it", stacklevel=4)
+                      "CPython 3.11, 3.12 and 3.13 have it", stacklevel=2)
+    if is_module(model):
+        from ._dynamo.eval_frame import optimized
+
+        return optimized(model, given)
+    if isinstance(model, _Captured):
+        model = model.__wrapped__
+    compiled = captured(model, given)
+    return compiled if compiled is model else functools.update_wrapper(compiled, model)
+
+
+def is_module(value):
+    from .nn import Module
+
+    return isinstance(value, Module)
+
+
+def captured(function, given):
+    """The function, captured with the options of compile(); itself where there is no capture."""
+    if not _C._has_capture:
         return function
-    captured = _C._capture(function, backend=backend, dynamic=given["dynamic"], fullgraph=given["fullgraph"],
-                           mode=given["mode"] or "default", recompile_limit=given["recompile_limit"],
-                           name=getattr(function, "__name__", "function"))
-    _compiled.add(captured)
-    return captured
+    backend = "native" if given["backend"] == "inductor" else given["backend"]
+    limit = 8 if given["recompile_limit"] is None else given["recompile_limit"]
+    made = _C._capture(function, backend=backend, dynamic=given["dynamic"],
+                       fullgraph=bool(given["fullgraph"]), mode=given["mode"] or "default",
+                       recompile_limit=limit, name=getattr(function, "__name__", "function"))
+    _compiled.add(made)
+    return made
 
 
 def reset():
     """Drops everything that was captured: each compiled function captures anew at its next call."""
-    for captured in list(_compiled):
-        captured.reset()
-
-
-def _compile_callable(function, given):
-    compiled = _captured(function, given)
-    if compiled is not function:
-        functools.update_wrapper(compiled, function)
-    return compiled
-
-
-def _compile_module(module, given):
-    """An object of the module's class with the same attributes, whose calls are captured."""
-    from ._dynamo.eval_frame import _rebuild
-
-    return _rebuild(module, given)
+    for function in list(_compiled):
+        function.reset()

@@ -40,7 +40,7 @@ def places(batch_sizes, sequence):
 
 
 def by_sequence(step, x, states, batch_sizes, reverse, extra):
-    """step(x of a row, states) -> (states, what else to keep). All states and extras, packed; the last states."""
+    """step(x of a row, states) -> (states, what else to keep). All states and extras, packed; last states."""
     packed = [np.zeros((len(x), s.shape[1])) for s in states]
     kept = np.zeros((len(x), extra)) if extra else None
     last = [np.array(s) for s in states]
@@ -110,8 +110,8 @@ def network(kind, x, batch_sizes, states, params, biases, layers, bidirectional)
         outputs = []
         for direction in range(directions):
             k = layer * directions + direction
-            output, *end = one_direction(kind, x, [s[k] for s in states], params[k * each:(k + 1) * each], biases,
-                                         batch_sizes, direction == 1)
+            output, *end = one_direction(kind, x, [s[k] for s in states], params[k * each:(k + 1) * each],
+                                         biases, batch_sizes, direction == 1)
             outputs.append(output)
             ends.append(end)
         x = np.concatenate(outputs, -1)
@@ -122,8 +122,8 @@ def padded(kind):
     def run(x, hx, params, biases, layers, dropout, train, bidirectional, batch_first):
         x = x.swapaxes(0, 1) if batch_first else x
         states = hx if kind == "lstm" else (hx,)
-        y, *end = network(kind, x.reshape(-1, x.shape[2]), [x.shape[1]] * len(x), states, params, biases, layers,
-                          bidirectional)
+        y, *end = network(kind, x.reshape(-1, x.shape[2]), [x.shape[1]] * len(x), states, params, biases,
+                          layers, bidirectional)
         y = y.reshape(*x.shape[:2], -1)
         return y.swapaxes(0, 1) if batch_first else y, *end
 

@@ -101,7 +101,8 @@ def test_a_step_with_backward_inside():
     """Forward, backward and clipping in one graph; the loss afterwards is as eager mode leaves it."""
     def run(compiled):
         fl.manual_seed(0)
-        model = fl.nn.Sequential(fl.nn.Linear(8, 16), fl.nn.GELU(), fl.nn.BatchNorm1d(16), fl.nn.Linear(16, 1))
+        model = fl.nn.Sequential(fl.nn.Linear(8, 16), fl.nn.GELU(), fl.nn.BatchNorm1d(16),
+                                 fl.nn.Linear(16, 1))
         optimizer = fl.optim.AdamW(model.parameters(), lr=0.01)
 
         def step(x):
@@ -149,15 +150,17 @@ def test_reset_stances_and_explanations():
 def test_messages_in_the_log():
     code = ("import flambeau as fl\ndef f(x, n):\n  print(end='')\n  return x * n\n"
             "c = fl.compile(f)\nc(fl.ones(2), 0.5)\nc(fl.ones(2), 1.5)\n")
-    environment = {**os.environ, "TORCH_LOGS": "+graph_breaks,recompiles,guards"}
+    environment = {**os.environ, "TORCH_LOGS": "+graph_breaks,recompiles", "FLAMBEAU_TIMING": "1",
+                   "FLAMBEAU_LOGS": "guards,graph_code"}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "a call of print" in done.stderr and "line 3, in f" in done.stderr
-    assert "captured again: n: it is 1.5, captured for 0.5" in done.stderr and "guards of f" in done.stderr
+    assert "captured again: n: it is 1.5, captured for 0.5" in done.stderr
+    assert all(f"flambeau: {what}" in done.stderr for what in ("guards of f", "graph of f", "f: capture "))
 
 
 def test_a_view_and_its_base_as_arguments():
-    """One memory and one history: changed in place, it runs as it is, and nothing of a capture stays behind."""
+    """One memory and one history: changed in place, it runs as it is, and nothing of a capture stays."""
     def f(y, v):
         v.mul_(3)
         return y

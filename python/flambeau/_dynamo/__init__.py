@@ -51,19 +51,29 @@ def explain(f, *extra_args, **extra_kwargs):
         compiled = compile(f)
         compiled(*args, **kwargs)
         found = compiled.explain()
-        return ExplainOutput(found["graphs"], len(found["graphs"]), max(len(found["graphs"]) - 1, 0), found["breaks"],
-                             sum(graph["operators"] for graph in found["graphs"]), found["text"])
+        graphs = found["graphs"]
+        return ExplainOutput(graphs, len(graphs), max(len(graphs) - 1, 0), found["breaks"],
+                             sum(graph["operators"] for graph in graphs), found["text"])
 
     return inner(*extra_args, **extra_kwargs) if extra_args or extra_kwargs else inner
 
 
 def _mark(attribute, t, index):
-    dims = range(t.dim()) if index is None else [index] if isinstance(index, int) else list(index)
-    t.__dict__.setdefault(attribute, set()).update(d % max(t.dim(), 1) for d in dims)
+    if not isinstance(t, _C.Tensor):
+        raise TypeError(f"expected a Tensor whose sizes are to be marked, got {type(t).__name__}")
+    dims = range(t.dim()) if index is None else index if isinstance(index, (list, tuple)) else [index]
+    for d in dims:
+        if not isinstance(d, int):
+            raise TypeError(f"expected an int or a list of them as dimensions to be marked, got {index!r}")
+        if not -t.dim() <= d < t.dim():
+            raise IndexError(f"there is no dimension {d} to be marked in a tensor of {t.dim()} dimensions")
+    t.__dict__.setdefault(attribute, set()).update(d % t.dim() for d in dims)
 
 
 def mark_dynamic(t, index, **options):
-    """The size of dimension `index` (or of those in a list) is a symbol when t is an input of a graph."""
+    """The size of dimension `index` (or of those in a list) is a symbol when t is an input of a graph.
+    Options (min, max, ...) have no effect.
+    """
     _mark("_dynamo_dynamic_indices", t, index)
 
 

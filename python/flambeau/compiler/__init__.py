@@ -1,15 +1,14 @@
 """Around compile(): what it may do, and in which state it is."""
-import contextlib
 import functools
 
 from .. import _C
-from ..compile_function import compile, reset
+from ..compile_function import compile, is_module, reset
 
 __all__ = ["allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable",
            "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends", "nested_compile_region",
            "reset", "set_stance", "substitute_in_graph", "wrap_numpy"]
 
-_SAME = "fn itself. Has no effect: compile() captures by running functions on symbolic tensors, fn too."
+_SAME = "fn itself. Has no effect: compile() captures what fn does as it captures all else."
 
 
 def _same(fn):
@@ -20,22 +19,30 @@ _same.__doc__ = _SAME
 allow_in_graph = assume_constant_result = _same
 
 
-def run_plainly(fn, *args, **kwargs):
-    """fn's result; neither fn nor what it calls is captured."""
-    return fn(*args, **kwargs)
-
-
-run_plainly = getattr(_C, "_run_plainly", run_plainly)
+# run_plainly(fn, ...): fn's result; neither fn nor what it calls is captured. Without capture, nothing is.
+run_plainly = getattr(_C, "_run_plainly", lambda fn, *args, **kwargs: fn(*args, **kwargs))
+_set_enabled = getattr(_C, "_set_capture_enabled", lambda on: True)
 
 
 def disable(fn=None, recursive=True, *, reason=None):
-    """fn as a function that is never captured, and ends the graph of a caller that is. Also a decorator with
-    arguments. recursive: nor is what it calls.
+    """fn as a function or module that is never captured, nor what it calls, and that ends the graph of a
+    caller that is. Of a class, the objects are made and called so. Also a decorator with arguments, which
+    have no effect.
     """
     if fn is None:
         return functools.partial(disable, recursive=recursive, reason=reason)
     if not callable(fn):
-        raise TypeError(f"disable(): expected a function, got {type(fn).__name__}")
+        raise TypeError(f"disable(): expected a function, class or module, got {type(fn).__name__}")
+    if isinstance(fn, type):
+        for name in ("__init__", "__call__"):
+            if any(name in vars(base) for base in fn.__mro__[:-1]):
+                setattr(fn, name, disable(getattr(fn, name)))
+        return fn
+    if is_module(fn):
+        from .._dynamo.eval_frame import optimized
+
+        return optimized(fn, None)
+
     @functools.wraps(fn)
     def plain(*args, **kwargs):
         return run_plainly(fn, *args, **kwargs)
@@ -44,8 +51,8 @@ def disable(fn=None, recursive=True, *, reason=None):
 
 
 def substitute_in_graph(original_fn, *, can_constant_fold_through=False, skip_signature_check=False):
-    """A decorator that gives its function back. Has no effect: no bytecode is captured in which original_fn
-    could be replaced.
+    """A decorator that gives its function back. Has no effect: where original_fn can't be captured, it runs
+    as ever between two graphs.
     """
     return _same
 
@@ -74,7 +81,12 @@ def is_compiling():
     return _C._is_capturing()
 
 
-is_dynamo_compiling = is_exporting = is_compiling
+is_dynamo_compiling = is_compiling
+
+
+def is_exporting():
+    """False: there is no export."""
+    return False
 
 
 def list_backends(exclude_tags=("debug", "experimental")):
@@ -88,26 +100,27 @@ def cudagraph_mark_step_begin():
 
 class set_stance:
     """How compiled functions behave: "default"; "force_eager": they run as they were written. A function that
-    sets it, a context and a decorator. Other stances raise NotImplementedError.
+    sets it, a context and a decorator. Other stances raise NotImplementedError; skip_guard_eval_unsafe has
+    no effect.
     """
 
     def __init__(self, stance="default", *, skip_guard_eval_unsafe=False, force_backend=None):
         if stance not in ("default", "force_eager") or force_backend is not None:
             raise NotImplementedError(
-                f"set_stance(): expected stance 'default' or 'force_eager' and no force_backend, got {stance!r} "
-                f"and {force_backend!r}")
+                "set_stance(): expected stance 'default' or 'force_eager' and no force_backend, got "
+                f"{stance!r} and {force_backend!r}")
         self._stance = stance
-        self._before = _C._set_capture_enabled(stance == "default")
+        self._before = _set_enabled(stance == "default")
 
     def __enter__(self):
-        _C._set_capture_enabled(self._stance == "default")
+        _set_enabled(self._stance == "default")
         return self
 
     def __exit__(self, *error):
-        _C._set_capture_enabled(self._before)
+        _set_enabled(self._before)
 
     def __call__(self, function):
-        _C._set_capture_enabled(self._before)  # a decorator holds for the function's calls alone
+        _set_enabled(self._before)  # a decorator holds for the function's calls alone
 
         @functools.wraps(function)
         def staged(*args, **kwargs):

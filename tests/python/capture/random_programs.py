@@ -365,7 +365,8 @@ class Writer:
 SHAPES = ["(2, 3)", "(2, 3)", "(4, 3)"]
 CHANGES = forms("""
     p.n += 1 | items.append(5) | d['b'] = 7 | x.detach().mul_(2) | p.x = p.x + 1 | Point.kind += 1 |
-    LOG.append(0) | x.requires_grad_() | items[:1] = [9] | d.clear() | p.extra = 1 | x.data = torch.ones(1, 3) |
+    LOG.append(0) | x.requires_grad_() | items[:1] = [9] | d.clear() | p.extra = 1 |
+    x.data = torch.ones(1, 3) |
     Point.move = lambda self, by: self.x - by""")
 
 

@@ -11,7 +11,8 @@ from program import files, names
 
 import flambeau
 
-pytestmark = pytest.mark.skipif(not flambeau._C._has_capture, reason="capture needs another version of CPython")
+pytestmark = pytest.mark.skipif(not flambeau._C._has_capture,
+                                reason="capture needs another version of CPython")
 EVERY = int(os.environ.get("FLAMBEAU_BREAKS", "97"))
 PROGRAMS = [(path, name) for path in files() for name in names(path)]
 
@@ -32,5 +33,6 @@ def test_program(path, name):
             units = len(code_of(function).co_code) // 2
             return flambeau._C._capture(function, break_at=at)
 
-        assert not (differences := observe(path, name, broken)), f"break at {at}: " + "\n".join(differences[:10])
+        differences = observe(path, name, broken)
+        assert not differences, f"break at {at}: " + "\n".join(differences[:10])
         at += EVERY

@@ -309,7 +309,8 @@ def test_monitoring_sees_each_line(everywhere):
     monitoring, tool, seen = sys.monitoring, 4, []
     monitoring.use_tool_id(tool, "test")
     try:
-        monitoring.register_callback(tool, monitoring.events.LINE, lambda code, line: seen.append((code, line)))
+        monitoring.register_callback(tool, monitoring.events.LINE,
+                                     lambda code, line: seen.append((code, line)))
         if everywhere:
             monitoring.set_events(tool, monitoring.events.LINE)
         else:

@@ -1,7 +1,7 @@
 """Random programs give compiled what they give plainly.
 
-FLAMBEAU_RANDOM_PROGRAMS: how many (default 50). FLAMBEAU_RANDOM_SEED: which ones (default 0); a failure shows the
-seed and the smallest program that Hypothesis finds.
+FLAMBEAU_RANDOM_PROGRAMS: how many (default 50). FLAMBEAU_RANDOM_SEED: which ones (default 0); a failure shows
+the seed and the smallest program that Hypothesis finds.
 """
 import os
 

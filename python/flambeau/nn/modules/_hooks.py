@@ -236,16 +236,14 @@ class _Hooks:
         return self._call_impl(*args, **kwargs)
 
     def _call_impl(self, *args, **kwargs):
-        if not (self._forward_hooks or self._forward_pre_hooks or self._backward_hooks
-                or self._backward_pre_hooks
-                or _global_forward_hooks or _global_forward_pre_hooks or _global_backward_hooks
-                or _global_backward_pre_hooks):
-            return self.forward(*args, **kwargs)
         if (self._backward_hooks or self._backward_pre_hooks or _global_backward_hooks
                 or _global_backward_pre_hooks):
             # They hang on the history between operators, which a compiled part does not have.
             return fl.compiler.run_plainly(self._call_and_run_hooks, args, kwargs)
-        return self._call_and_run_hooks(args, kwargs)
+        if (self._forward_hooks or self._forward_pre_hooks or _global_forward_hooks
+                or _global_forward_pre_hooks):
+            return self._call_and_run_hooks(args, kwargs)
+        return self.forward(*args, **kwargs)
 
     def _call_and_run_hooks(self, args, kwargs):
         done = set()

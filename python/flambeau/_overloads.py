@@ -205,19 +205,72 @@ def normal(*args, requires_grad=False, **kwargs):
     return result.requires_grad_() if requires_grad else result
 
 
+_bernoulli_of_number = Tensor.bernoulli_
+
+
 @_method("polygamma_")
 def _polygamma(self, n):
     """polygamma() in place."""
     return self.copy_(_C.polygamma(n, self))
 
 
-@_method("float_power_")
+@_method("bernoulli_")
+def _bernoulli(self, p=0.5, *, generator=None):
+    """Elements become 1 with probability p, a number or a tensor of them, and 0 otherwise."""
+    if isinstance(p, Tensor):
+        return self.copy_(_C.bernoulli(p.expand(self.shape), generator=generator))
+    return _bernoulli_of_number(self, p, generator=generator)
+
+
+def _in_double(value):
+    """A number in the place of a tensor."""
+    if isinstance(value, Tensor):
+        return value
+    return _C.tensor(value, dtype=_C.complex128 if isinstance(value, complex) else _C.float64)
+
+
+@_function
+def float_power(input, exponent, *, out=None):
+    """input ** exponent in float64, or complex128; one of them may be a number."""
+    if not isinstance(input, Tensor) and not isinstance(exponent, Tensor):
+        raise TypeError("float_power(): expected a Tensor as input or exponent, got "
+                        f"{type(input).__name__} and {type(exponent).__name__}")
+    return _C.float_power(_in_double(input), _in_double(exponent), out=out)
+
+
+@_method("float_power")
 def _float_power(self, exponent):
+    return float_power(self, exponent)
+
+
+@_method("float_power_")
+def _float_power_in_place(self, exponent):
     """float_power() in place."""
-    dtype = _C.complex128 if self.is_complex() or isinstance(exponent, complex) else _C.float64
-    if self.dtype is not dtype:
-        raise RuntimeError(f"float_power_: the tensor has dtype {self.dtype}, but the result has {dtype}")
-    return self.copy_(_C.float_power(self, exponent))
+    result = float_power(self, exponent)
+    if self.dtype is not result.dtype:
+        raise RuntimeError(f"float_power_: the tensor has dtype {self.dtype}, but the result has "
+                           f"{result.dtype}")
+    return self.copy_(result)
+
+
+def _value_for(sequence, value):
+    """A number as a tensor to look for in a sequence."""
+    if isinstance(value, Tensor):
+        return value
+    dtype = sequence.dtype if sequence.is_floating_point() else None
+    return _C.tensor(value, dtype=dtype or (_C.float64 if isinstance(value, float) else _C.int64))
+
+
+@_function
+def searchsorted(sorted_sequence, input, **options):
+    """Where to insert values, a tensor or one number, into an ascending sequence so that it stays so."""
+    return _C.searchsorted(sorted_sequence, _value_for(sorted_sequence, input), **options)
+
+
+@_function
+def bucketize(input, boundaries, **options):
+    """Between which boundaries values lie, a tensor or one number: searchsorted() of one sequence."""
+    return _C.bucketize(_value_for(boundaries, input), boundaries, **options)
 
 
 @_method("fill_diagonal_")
@@ -258,17 +311,6 @@ def _complex_draws(name, scale):
 
 for _name, _scale in (("rand", 1), ("rand_like", 1), ("randn", 0.5**0.5), ("randn_like", 0.5**0.5)):
     _complex_draws(_name, _scale)
-
-
-@_function
-def tensor_split(input, indices_or_sections, dim=0):
-    """Parts along a dimension: a number of them, or cut at the indices."""
-    return _C.tensor_split(input, indices_or_sections, dim)
-
-
-@_method("tensor_split")
-def _tensor_split_method(self, indices_or_sections, dim=0):
-    return tensor_split(self, indices_or_sections, dim)
 
 
 def _copies_into(name):

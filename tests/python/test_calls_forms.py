@@ -1,4 +1,6 @@
 """Forms of calls that PyTorch sorts out before an operator runs: numbers, lists, out=, in-place views, second names."""
+import math
+
 import pytest
 
 import flambeau as fl
@@ -18,6 +20,42 @@ def test_numbers_in_the_places_of_tensors():
     assert fl.add(1, x).tolist() == [2, 3] and fl.pow(2, x).tolist() == [2, 4] and fl.fmod(x, 2).tolist() == [1, 0]
     assert (2 - x).tolist() == [1, 0] and (2 ** x).tolist() == [2, 4] and (3 % x).tolist() == [0, 1]
     assert fl.where(x > 1, 1.0, 0.0).tolist() == [0, 1] and x.where(x > 1, fl.zeros(2)).tolist() == [0, 2]
+
+
+def test_numbers_for_functions_of_two_tensors():
+    x = fl.tensor([1.0, 2.0], requires_grad=True)
+    y = x.float_power(2)
+    (y + fl.float_power(2, x) + fl.float_power(x, exponent=0.1)).sum().backward()
+    assert y.dtype is fl.float64 and y.tolist() == [1, 4] and fl.float_power(x, 1j).dtype is fl.complex128
+    assert x.grad.tolist() == pytest.approx([2 * v + math.log(2) * 2**v + 0.1 * v**-0.9 for v in (1, 2)])
+    assert fl.compile(lambda x, n: x.float_power(n), fullgraph=True)(x, 3).tolist() == [1, 8]
+    d = x.detach().double()
+    assert d.float_power_(2) is d and d.tolist() == [1, 4]
+    for base, exponent in ((x.detach(), 2), (d, 1j), (d, fl.ones(2, dtype=fl.complex64))):
+        with pytest.raises(RuntimeError, match="but the result has"):
+            base.float_power_(exponent)
+    with pytest.raises(TypeError, match="got int and float"):
+        fl.float_power(2, 0.5)
+
+
+def test_numbers_to_look_for_in_a_sequence():
+    x, i = fl.tensor([0.1, 0.2, 2.0]), fl.tensor([1, 2, 3], dtype=fl.uint8)
+    assert fl.searchsorted(x, 0.1).item() == 0 and fl.searchsorted(x, 0.1, right=True).item() == 1
+    assert fl.searchsorted(x, 2, side="right", out_int32=True).item() == 3
+    assert fl.searchsorted(i, 2.5).item() == 2 and fl.searchsorted(i, 300).item() == 3
+    assert fl.bucketize(2, x, right=True).item() == 3 and fl.bucketize(2.5, i).item() == 2
+
+
+def test_parts_by_each_name_of_an_overload():
+    x = fl.arange(4)
+    for parts in (fl.tensor_split(x, sections=2), x.tensor_split(indices=(2,)), x.tensor_split(fl.tensor([2]))):
+        assert [part.tolist() for part in parts] == [[0, 1], [2, 3]]
+
+
+def test_draws_with_a_probability_for_each_element():
+    x, p = fl.full((2, 3), 7), fl.tensor([0.0, 1.0, 1.0])
+    assert x.bernoulli_(p) is x and x.tolist() == [[0, 1, 1]] * 2
+    assert x.bernoulli_(1.0).sum().item() == 6 and 0 < fl.ones(1000).bernoulli_().sum().item() < 1000
 
 
 def test_integers_for_lists_and_tensors_for_integers():

@@ -316,7 +316,7 @@ Status Run::containers(const Instruction& i) {
       if (world && !world->may_use(more)) return Status::Error;
       int r = -1;
       if (i.op == Op::ListExtend) {
-        PyObject* done = _PyList_Extend(reinterpret_cast<PyListObject*>(target), more);
+        PyObject* done = PySequence_InPlaceConcat(target, more);  // a list's: it extends
         r = done ? 0 : -1;
         Py_XDECREF(done);
         if (!done && PyErr_ExceptionMatches(PyExc_TypeError) && !Py_TYPE(more)->tp_iter &&
@@ -423,8 +423,10 @@ Status Run::build(const Instruction& i) {
       return replace(i.arg, PySlice_New(peek(i.arg), peek(i.arg - 1), step));
     }
     case Op::BuildString: {
-      PyObject* nothing = PyUnicode_New(0, 0);
-      PyObject* o = _PyUnicode_JoinArray(nothing, items, i.arg);
+      PyObject *nothing = PyUnicode_New(0, 0), *parts = PyTuple_New(i.arg);
+      for (int k = 0; parts && k < i.arg; ++k) PyTuple_SET_ITEM(parts, k, Py_NewRef(items[k]));
+      PyObject* o = parts ? PyUnicode_Join(nothing, parts) : nullptr;
+      Py_XDECREF(parts);
       Py_DECREF(nothing);
       return replace(i.arg, o);
     }

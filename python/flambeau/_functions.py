@@ -40,9 +40,7 @@ def _from_numpy_or_copy(array):
 
 @_public
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
-    """obj as a Tensor: of a tensor, an array, a DLPack object or a buffer, sharing memory unless copy is
-    True.
-    """
+    """obj, a tensor, array, DLPack object or buffer, as a Tensor; it shares memory unless copy is True."""
     shares = True
     if isinstance(obj, Tensor):
         result = obj

@@ -1,6 +1,4 @@
-"""Functions whose arguments PyTorch sorts in Python before an operator runs: they stand before the table's
-own names.
-"""
+"""Functions whose arguments are sorted in Python before an operator runs: they go before the table's own."""
 from . import _C
 from ._C import Tensor
 from ._composites import _write
@@ -65,9 +63,7 @@ for _name in ("atleast_1d", "atleast_2d", "atleast_3d"):
 
 @_function
 def einsum(equation, *operands):
-    """The sum of products that an equation names ("ij,jk->ik"); or operands each followed by a list of
-    numbers.
-    """
+    """The sum of products that an equation ("ij,jk->ik") names, or lists of numbers after each operand."""
     if not isinstance(equation, str):
         return _einsum_of_lists(equation, *operands)
     return _C.einsum(equation, _tensor_list(operands))
@@ -85,9 +81,7 @@ def _einsum_of_lists(*args):
 
 @_function
 def tensordot(a, b, dims=2, out=None):
-    """The sum of products over pairs of dimensions: the last of a with the first of b, or as `dims` lists
-    them.
-    """
+    """The sum of products over pairs of dimensions: a's last with b's first, or as `dims` lists them."""
     if isinstance(dims, Tensor):
         dims = dims.tolist() if dims.dim() else dims.item()
     if isinstance(dims, int):
@@ -141,9 +135,7 @@ def _nonzero_method(self, *, as_tuple=False):
 
 @_function
 def where(condition, input=None, other=None, *, out=None):
-    """Elements of input where condition is true, of other elsewhere; the condition alone:
-    nonzero(as_tuple=True).
-    """
+    """Elements of input where condition is true, else of other; condition alone: nonzero(as_tuple=True)."""
     if input is None and other is None:
         return nonzero(condition, as_tuple=True)
     if out is None:
@@ -198,9 +190,7 @@ def _norm_method(self, p="fro", dim=None, keepdim=False, dtype=None):
 
 @_function
 def normal(*args, requires_grad=False, **kwargs):
-    """Normal numbers of given means and standard deviations: tensors that broadcast, or two numbers and a
-    size.
-    """
+    """Normal numbers: mean and standard deviation are tensors that broadcast, or two numbers and a size."""
     result = _C.normal(*args, **kwargs)
     return result.requires_grad_() if requires_grad else result
 

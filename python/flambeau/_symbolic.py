@@ -11,12 +11,11 @@ numbers.Integral.register(SymInt)
 
 
 class SymFloat:
-    """A number that depends on a size that is not known yet. Nothing is one: code is captured for the number.
-    """
+    """A number that depends on an unknown size. Nothing is one: code is captured for the number."""
 
 
 class SymBool:
-    """A condition on sizes that are not known yet. Nothing is one: code is captured for the answer."""
+    """A condition on unknown sizes. Nothing is one: code is captured for the answer."""
 
 
 def sym_int(a):

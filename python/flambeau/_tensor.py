@@ -14,9 +14,7 @@ DTYPE_OF_TYPE = {f"torch.{v}Tensor": getattr(_C, k) for k, v in TYPE_NAMES.items
 
 
 def _construct(cls, *args, **kwargs):
-    """Tensor(2, 3), Tensor([1, 2]), Tensor(other): the constructor of Tensor and of classes without their
-    own.
-    """
+    """Tensor(2, 3), Tensor([1, 2]), Tensor(other): for Tensor, and classes without a constructor."""
     dtype = kwargs.pop("_dtype", None) or _C.get_default_dtype()
     device = kwargs.pop("device", None)
     if "data" in kwargs:

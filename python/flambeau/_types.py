@@ -26,9 +26,7 @@ def _name(dtype):
 
 
 class finfo:
-    """bits, eps, max, min, tiny (smallest_normal), resolution of a floating dtype; the default one unless
-    given.
-    """
+    """bits, eps, max, min, tiny (smallest_normal), resolution of a floating dtype, or the default one."""
 
     def __init__(self, dtype=None):
         dtype = _C.get_default_dtype() if dtype is None else dtype

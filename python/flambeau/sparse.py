@@ -12,8 +12,7 @@ __all__ = ["SparseTensor", "sparse_coo_tensor"]
 
 
 class SparseTensor(Tensor):
-    """What sparse_coo_tensor() makes. coalesce(): each place once, in order; to_dense(): an ordinary tensor.
-    """
+    """What sparse_coo_tensor() makes. coalesce(): each place once, in order; to_dense(): a plain tensor."""
 
     @staticmethod
     def make(indices, values, size, coalesced=False):

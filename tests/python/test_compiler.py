@@ -1,12 +1,17 @@
 """Around compile(): modules, what is not captured, marks of sizes, and messages about wrong arguments."""
 import copy
 import pickle
+import sys
 
 import pytest
 
 import flambeau as fl
 
 needs_capture = pytest.mark.skipif(not fl._C._has_capture, reason="capture needs another version of CPython")
+
+
+def test_these_versions_of_python_have_capture():
+    assert fl._C._has_capture is ((3, 11) <= sys.version_info[:2] <= (3, 13))
 
 
 class Scaled(fl.nn.Module):

@@ -36,7 +36,8 @@ def test_decorators_give_their_function_back():
     def f(x):
         return x + 1
 
-    for decorate in (fl.compiler.substitute_in_graph(f), fl.jit.script, fl.jit.ignore, fl._dynamo.run):
+    for decorate in (fl.compiler.substitute_in_graph(f), fl.compiler.allow_in_graph, fl.jit.script,
+                     fl.jit.trace, fl.jit.ignore, fl.fx.wrap, fl._dynamo.run):
         assert decorate(f) is f
     assert fl.compiler.disable(f)(2) == fl.compiler.disable()(f)(2) == 3
     assert fl.jit.fork(f, 2).wait() == 3

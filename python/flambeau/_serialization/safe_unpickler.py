@@ -22,9 +22,7 @@ def _full_name(value):
 
 
 def add_safe_globals(safe_globals):
-    """Classes and functions that load(weights_only=True) may use from now on; (value, "module.name") gives a
-    name.
-    """
+    """What load(weights_only=True) may use from now on: classes, functions, pairs (value, "module.name")."""
     for entry in safe_globals:
         value, name = entry if isinstance(entry, tuple) else (entry, _full_name(entry))
         _user[name] = value

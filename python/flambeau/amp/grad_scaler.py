@@ -1,6 +1,4 @@
-"""GradScaler: multiplies the loss, so that gradients in float16 don't vanish, and divides them before the
-step.
-"""
+"""GradScaler: scales the loss, so that gradients in float16 don't vanish, and unscales them for the step."""
 import warnings
 from collections import defaultdict
 from enum import Enum
@@ -58,9 +56,7 @@ class GradScaler:
 
     @no_grad()
     def unscale_(self, optimizer):
-        """Divides the gradients of an optimizer's parameters by the scale: before clipping them, for
-        instance.
-        """
+        """Divides the gradients of an optimizer's parameters by the scale: before clipping them, say."""
         if not self._enabled:
             return
         state = self._per_optimizer_states[id(optimizer)]

@@ -1,6 +1,4 @@
-"""Automatic differentiation: gradients, functions with gradients of one's own, hooks, and checks of
-gradients.
-"""
+"""Automatic differentiation: gradients, functions with gradients of one's own, hooks, and checks."""
 import importlib
 
 from .. import _C, overrides
@@ -33,8 +31,7 @@ def _as_list(value):
 
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, grad_variables=None,
              inputs=None):
-    """Adds the gradients of the sum of tensors * grad_tensors to `.grad` of the leaves, or of `inputs` only.
-    """
+    """Adds the gradients of sum(tensors * grad_tensors) to `.grad` of the leaves, or of `inputs` only."""
     grad_tensors = grad_variables if grad_tensors is None else grad_tensors
     if inputs is not None and not isinstance(inputs, Tensor) and not list(inputs):
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")

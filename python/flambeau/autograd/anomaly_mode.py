@@ -35,8 +35,7 @@ def _switch(on, check_nan):
 
 
 class detect_anomaly:
-    """Inside, backward raises RuntimeError at the first nan, and warns with the lines that made the operator.
-    """
+    """Inside, backward raises RuntimeError at the first nan, and warns with the lines of its operator."""
 
     def __init__(self, check_nan=True):
         self.check_nan = check_nan

@@ -17,9 +17,7 @@ class FunctionCtx:
     saved_for_forward = ()
 
     def save_for_backward(self, *tensors):
-        """Keeps tensors (inputs, outputs or others; None is allowed) for `saved_tensors`. Call it once, in
-        forward.
-        """
+        """Keeps inputs, outputs, other tensors or None for `saved_tensors`. Call it once, in forward."""
         for t in tensors:
             if t is not None and not isinstance(t, Tensor):
                 raise TypeError(f"save_for_backward() keeps tensors only, not a {type(t).__name__}: set an "
@@ -87,8 +85,7 @@ class FunctionMeta(type):
 
 
 class Function(FunctionCtx, metaclass=FunctionMeta):
-    """Base of functions with static methods forward(ctx, *args) and backward(ctx, *grads); call them by
-    apply().
+    """Base of functions with static methods forward(ctx, *args) and backward(ctx, *grads), called by apply().
 
     With a static method setup_context(ctx, inputs, output), forward takes no ctx.
     """

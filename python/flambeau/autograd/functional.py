@@ -81,9 +81,7 @@ def vjp(func, inputs, v=None, create_graph=False, strict=False):
 
 @_enable_grad
 def jvp(func, inputs, v=None, create_graph=False, strict=False):
-    """(outputs, J v): the derivative of func at inputs along v, by differentiating the gradient's dependence
-    on its seed.
-    """
+    """(outputs, J v): the derivative of func along v, by differentiating the gradient by its seed."""
     call = _Call(func, inputs, "jvp", create_graph)
     v = call.vector(v, call.inputs, "input")
     seeds = tuple(_C.zeros_like(y).requires_grad_() for y in call.outputs)
@@ -154,7 +152,5 @@ def vhp(func, inputs, v=None, create_graph=False, strict=False):
 
 
 def hvp(func, inputs, v=None, create_graph=False, strict=False):
-    """(output, H v) of a function of one value; vhp gives the same, since the Hessian is symmetric, at less
-    cost.
-    """
+    """(output, H v) of a function of one value; vhp gives the same, as H is symmetric, at less cost."""
     return vhp(func, inputs, v, create_graph, strict)

@@ -173,8 +173,7 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
               check_undefined_grad=True, check_grad_dtypes=False, check_batched_grad=False,
               check_batched_forward_grad=False, check_forward_ad=False, check_backward_ad=True,
               fast_mode=False, masked=None):
-    """Compares backward's gradients of func(*inputs), by every input that requires grad, with finite
-    differences.
+    """Compares gradients of func(*inputs), by every input that requires grad, with finite differences.
 
     Raises GradcheckError naming the elements that differ (or returns False, unless raise_exception).
     fast_mode compares all elements, too.

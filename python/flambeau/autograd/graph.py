@@ -28,9 +28,7 @@ def get_gradient_edge(tensor):
 
 
 def increment_version(tensor):
-    """Tells autograd that the elements of a tensor, or of several, were changed in a way that it could not
-    see.
-    """
+    """Tells autograd that the elements of a tensor, or of several, were changed where it could not see."""
     for t in (tensor,) if isinstance(tensor, _C.Tensor) else tensor:
         t._bump_version()
 
@@ -93,8 +91,7 @@ class _Handles:
 
 
 def register_multi_grad_hook(tensors, fn, *, mode="all"):
-    """Calls fn with the gradients of all tensors once they are there ("all"), or with the first one ("any").
-    """
+    """Calls fn with the gradients of all tensors once they are there ("all"), or the first ("any")."""
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     state = {"count": 0, "grads": [None] * len(tensors), "pass": None}

@@ -1,6 +1,4 @@
-"""oneDNN: Flambeau's library for products, convolutions and attention on the CPU. The switches are kept, and
-nothing reads them.
-"""
+"""oneDNN, for products, convolutions and attention on the CPU: nothing reads the switches kept here."""
 from ._switches import scope, setter
 
 enabled, deterministic, allow_tf32, fp32_precision = True, False, True, "none"

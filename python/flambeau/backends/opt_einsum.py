@@ -1,6 +1,4 @@
-"""Orders of contractions in einsum, which goes from left to right: the switches are kept, and nothing reads
-them.
-"""
+"""Orders of contractions in einsum, which goes from left to right: nothing reads the switches kept here."""
 enabled, strategy = True, "auto"
 
 

@@ -7,9 +7,7 @@ from .utils import lazy_property, logits_to_probs, probs_to_logits
 
 
 class Categorical(Distribution):
-    """Class k of the last dimension with probability probs[k], which need not add up to 1, or
-    softmax(logits)[k].
-    """
+    """Class k of the last dimension, its weight probs[k], which need not add up to 1, or exp(logits[k])."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     has_enumerate_support = True

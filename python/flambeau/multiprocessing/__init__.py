@@ -19,9 +19,7 @@ _strategy = "file_descriptor"
 
 
 def set_sharing_strategy(new_strategy):
-    """Kept for get_sharing_strategy(), and no more: memory is always shared by descriptors, which leave no
-    file behind.
-    """
+    """Kept for get_sharing_strategy() alone: memory is always shared by descriptors, which leave no file."""
     global _strategy
     if new_strategy not in _strategies:
         raise AssertionError(f"Invalid sharing strategy: {new_strategy}. Available strategies: {_strategies}")

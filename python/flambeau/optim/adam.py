@@ -61,9 +61,7 @@ def _check_kinds(betas, foreach, capturable):
 
 
 class AdamW(Adam):
-    """Adam whose weight decay is apart from the gradient: p *= 1 - lr * weight_decay (Loshchilov and Hutter,
-    2017).
-    """
+    """Adam, weight decay apart from the gradient: p *= 1 - lr * weight_decay (Loshchilov, Hutter, 2017)."""
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, amsgrad=False, *,
                  maximize=False, foreach=None, capturable=False, differentiable=False, fused=None):

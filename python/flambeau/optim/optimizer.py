@@ -30,9 +30,7 @@ def _register(hooks, hook, first=False):
 
 
 def register_optimizer_step_pre_hook(hook):
-    """Calls hook(optimizer, args, kwargs) before every step of every optimizer; it may return new (args,
-    kwargs).
-    """
+    """Calls hook(optimizer, args, kwargs), which may return new ones, before each step of each optimizer."""
     return _register(_step_pre_hooks, hook)
 
 
@@ -182,9 +180,7 @@ class Optimizer:
         return result
 
     def load_state_dict(self, state_dict):
-        """Takes over the state, cast to the parameters' dtypes ("step" keeps its own), and copies of the
-        options.
-        """
+        """Takes over the state, cast to the parameters' dtypes ("step" keeps its own), and the options."""
         state_dict = dict(state_dict)
         for hook in self._load_pre_hooks.values():
             changed = hook(self, state_dict)

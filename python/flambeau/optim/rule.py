@@ -80,9 +80,7 @@ class RuleOptimizer(Optimizer):
         raise NotImplementedError
 
     def step(self, closure=None):
-        """Changes every parameter that has a gradient. closure() computes and returns the loss, with
-        gradients.
-        """
+        """Changes every parameter that has a gradient. closure() returns the loss, and makes gradients."""
         loss = None
         if closure is not None:
             with enable_grad():
@@ -90,7 +88,7 @@ class RuleOptimizer(Optimizer):
         differentiable = self.defaults.get("differentiable", False)
         with set_grad_enabled(differentiable):
             for group in self.param_groups:
-                options = None if differentiable else _Options(group, self.options_vary)
+                options = None if differentiable else _Options(group, self.options_vary, self._kernels)
                 for p in group["params"]:
                     if p.grad is not None:
                         self._update(group, options, p, p.grad)
@@ -145,12 +143,11 @@ class RuleOptimizer(Optimizer):
         return state[name].copy_(value)
 
     def _kernel(self, options, numbers, arrays):
-        key = (options.key, tuple((k, v if isinstance(v, bool) else None) for k, v in numbers.items()),
-               tuple(arrays))
-        kernel = self._kernels.get(key)
+        key = (*arrays, *((k, v if isinstance(v, bool) else None) for k, v in numbers.items()))
+        kernel = options.kernels.get(key)
         if kernel is None:
-            kernel = self._kernels[key] = _Kernel(self.rule, options, numbers, tuple(arrays),
-                                                  type(self).__name__)
+            kernel = options.kernels[key] = _Kernel(self.rule, options, numbers, tuple(arrays),
+                                                    type(self).__name__)
         return kernel
 
     def __setstate__(self, state):
@@ -159,10 +156,9 @@ class RuleOptimizer(Optimizer):
 
 
 class _Options:
-    """A group's options for this step, divided into what a kernel is made for and numbers that it is given.
-    """
+    """A group's options for this step: what a kernel is made for, and numbers that it is given."""
 
-    def __init__(self, group, vary):
+    def __init__(self, group, vary, kernels):
         self.fixed, self.varying, self._numbers, self._values = {}, {}, None, None
         for name, value in group.items():
             if name in ("params", "param_names", "initial_lr"):
@@ -179,7 +175,7 @@ class _Options:
                 self.varying[name] = value
             else:
                 self.fixed[name] = value
-        self.key = (tuple(self.fixed.items()), tuple(self.varying))
+        self.kernels = kernels.setdefault((tuple(self.fixed.items()), tuple(self.varying)), {})
         self._flat = [x for v in self.varying.values() for x in (v if isinstance(v, tuple) else (v,))]
 
     def values(self, numbers):

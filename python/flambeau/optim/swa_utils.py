@@ -102,9 +102,7 @@ class AveragedModel(nn.Module):
 
 @no_grad()
 def update_bn(loader, model, device=None):
-    """Computes the running statistics of a model's batch norms anew, as plain means over the loader's
-    batches.
-    """
+    """Computes the running statistics of a model's batch norms anew, as means over the loader's batches."""
     norms = {m: m.momentum for m in model.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm)}
     if not norms:
         return

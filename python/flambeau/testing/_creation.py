@@ -8,8 +8,7 @@ _FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 def make_tensor(*shape, dtype, device="cpu", low=None, high=None, requires_grad=False, noncontiguous=False,
                 exclude_zero=False, memory_format=None):
-    """A tensor of random elements in [low, high): by default [-9, 9) for numbers, [0, 10) for uint8, both for
-    bool.
+    """A tensor of random elements in [low, high): [-9, 9) unless given, [0, 10) for uint8, both for bool.
 
     noncontiguous: in memory, there is a gap after every element. exclude_zero: 0 is replaced by the smallest
     number.

@@ -25,9 +25,7 @@ class Program:
     name: str
     target: Any  # the function; for a class that was marked, an instance of it
     inputs: tuple[Callable, ...]  # each call of one makes equal, new arguments
-    changes: tuple[
-        Callable, ...
-    ]  # each alters the world, given the target's own arguments (an instance first)
+    changes: tuple[Callable, ...]  # each alters the world, given the target's arguments (an instance first)
     module: types.ModuleType  # where it is defined, loaded for this program alone
 
     def change(self, change, args):

@@ -6,8 +6,7 @@ from .base import LRScheduler, _check_optimizer, _for_groups, _set
 
 
 class CyclicLR(LRScheduler):
-    """The rate rises from base_lr to max_lr in step_size_up steps and falls again in step_size_down (Smith,
-    2015).
+    """The rate rises from base_lr to max_lr in step_size_up steps, and falls in step_size_down (Smith, 2015).
 
     mode: "triangular"; "triangular2", every cycle half as high; "exp_range", times gamma^step. scale_fn
     replaces the mode's factor; it is given the cycle or the step (scale_mode). cycle_momentum: the momentum

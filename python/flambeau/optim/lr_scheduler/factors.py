@@ -8,9 +8,7 @@ from .base import LRScheduler, _check_optimizer, _for_groups
 
 
 class _Lambdas(LRScheduler):
-    """Schedulers whose factors are the user's functions: they can't be in a state_dict, unless they are
-    objects.
-    """
+    """Schedulers whose factors are the user's functions; if these are objects, a state_dict holds theirs."""
 
     def __init__(self, optimizer, lr_lambda, last_epoch=-1):
         _check_optimizer(optimizer)
@@ -156,9 +154,7 @@ class PolynomialLR(LRScheduler):
 
 
 class CosineAnnealingLR(LRScheduler):
-    """Half a cosine from the initial rate down to eta_min in T_max epochs, and up again (SGDR without
-    restarts).
-    """
+    """Half a cosine from the initial rate to eta_min in T_max epochs, and up again: SGDR without restarts."""
 
     def __init__(self, optimizer, T_max, eta_min=0.0, last_epoch=-1):
         self.T_max, self.eta_min = T_max, eta_min

@@ -222,9 +222,7 @@ class _Workers:
             self.waiting[id] += 1
 
     def answers(self, timeout):
-        """At least one answer of any worker: a list of (worker, message). Raises RuntimeError if a worker
-        died.
-        """
+        """Answers, one at least, as a list of (worker, message). Raises RuntimeError if a worker died."""
         ends = {p.sentinel: p for p in self.processes}
         pipes = {pipe: i for i, pipe in enumerate(self.pipes)}
         ready = multiprocessing.connection.wait([*pipes, *ends], timeout or None)
@@ -246,8 +244,8 @@ class _Workers:
         for p in processes:
             p.join(1)
         pids, codes = ", ".join(str(p.pid) for p in processes), [p.exitcode for p in processes]
-        reasons = ", ".join(f"killed by signal {-c}" if c is not None and c < 0 else "exit code "
-                                                                                     f"{c}" for c in codes)
+        reasons = ", ".join(f"killed by signal {-c}" if c is not None and c < 0 else f"exit code {c}"
+                            for c in codes)
         self._stop()
         raise RuntimeError(f"DataLoader worker (pid(s) {pids}) exited unexpectedly: {reasons}. If it was "
                            "killed by the system, there may be too little memory")

@@ -13,9 +13,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Dataset(Generic[T_co]):
-    """A subclass has __getitem__(index), usually __len__(), and may have __getitems__(indices), a batch at
-    once.
-    """
+    """A subclass has __getitem__(index), usually __len__(), perhaps __getitems__(indices), for a batch."""
 
     def __getitem__(self, index):
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
@@ -25,9 +23,7 @@ class Dataset(Generic[T_co]):
 
 
 class IterableDataset(Dataset[T_co]):
-    """A subclass has __iter__(). With worker processes each has a copy: get_worker_info() says which one it
-    is in.
-    """
+    """A subclass has __iter__(). Each worker process has a copy: get_worker_info() says which one this is."""
 
     def __iter__(self):
         raise NotImplementedError("Subclasses of IterableDataset should implement __iter__.")

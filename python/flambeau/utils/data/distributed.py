@@ -9,8 +9,7 @@ __all__ = ["DistributedSampler"]
 
 
 class DistributedSampler(Sampler):
-    """Of num_replicas processes, process `rank` gets every num_replicas-th index of an order that all agree
-    on.
+    """Of num_replicas processes, process `rank` gets every num_replicas-th index of an order that all share.
 
     Call set_epoch(epoch) before each epoch: another order. All parts are equally long: samples at the
     beginning are taken again, or with drop_last some at the end are left out.

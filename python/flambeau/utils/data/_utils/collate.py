@@ -105,8 +105,8 @@ default_collate_fn_map = {Tensor: collate_tensor_fn, float: collate_float_fn, in
 
 def default_collate(batch):
     """Tensors, arrays and numbers are stacked along a new first dimension; dicts, lists and tuples of them
-    become
-    dicts, lists and tuples of batches; text stays a list."""
+    become dicts, lists and tuples of batches; text stays a list.
+    """
     if _is_numpy(batch[0]):
         return collate_numpy_fn(batch)
     return collate(batch, collate_fn_map=_map_with_numpy())

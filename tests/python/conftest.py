@@ -2,6 +2,8 @@
 
 
 def pytest_terminal_summary(terminalreporter):
-    counts = [value for report in terminalreporter.stats.get("passed", []) for key, value in report.user_properties if key == "samples"]
+    counts = [value for report in terminalreporter.stats.get("passed", [])
+              for key, value in report.user_properties if key == "samples"]
     if counts:
-        terminalreporter.write_line(f"operators: {len(counts)} against NumPy and SciPy, {sum(counts)} samples")
+        terminalreporter.write_line(f"operators: {len(counts)} against NumPy and SciPy, "
+                                    f"{sum(counts)} samples")

@@ -1,4 +1,4 @@
-"""Forms of calls that PyTorch sorts out before an operator runs: numbers, lists, out=, in-place views, second names."""
+"""Forms of calls: numbers for tensors, lists, out=, views in place, names of overloads, second names."""
 import math
 
 import pytest
@@ -7,7 +7,8 @@ import flambeau as fl
 
 
 @pytest.mark.parametrize("call", [
-    lambda: fl.maximum(fl.ones(3), 2), lambda: fl.atan2(fl.ones(3), 2), lambda: fl.eq(2, fl.ones(3)), lambda: fl.pow(2, 3),
+    lambda: fl.maximum(fl.ones(3), 2), lambda: fl.atan2(fl.ones(3), 2), lambda: fl.eq(2, fl.ones(3)),
+    lambda: fl.pow(2, 3),
     lambda: fl.rsub(2, fl.ones(3)), lambda: fl.remainder(2, 3), lambda: fl.logical_and(fl.ones(3), 2),
 ])
 def test_numbers_that_are_no_tensors(call):
@@ -17,7 +18,8 @@ def test_numbers_that_are_no_tensors(call):
 
 def test_numbers_in_the_places_of_tensors():
     x = fl.tensor([1.0, 2.0])
-    assert fl.add(1, x).tolist() == [2, 3] and fl.pow(2, x).tolist() == [2, 4] and fl.fmod(x, 2).tolist() == [1, 0]
+    assert fl.add(1, x).tolist() == [2, 3] and fl.pow(2, x).tolist() == [2, 4]
+    assert fl.fmod(x, 2).tolist() == [1, 0]
     assert (2 - x).tolist() == [1, 0] and (2 ** x).tolist() == [2, 4] and (3 % x).tolist() == [0, 1]
     assert fl.where(x > 1, 1.0, 0.0).tolist() == [0, 1] and x.where(x > 1, fl.zeros(2)).tolist() == [0, 2]
 
@@ -48,7 +50,8 @@ def test_numbers_to_look_for_in_a_sequence():
 
 def test_parts_by_each_name_of_an_overload():
     x = fl.arange(4)
-    for parts in (fl.tensor_split(x, sections=2), x.tensor_split(indices=(2,)), x.tensor_split(fl.tensor([2]))):
+    for parts in (fl.tensor_split(x, sections=2), x.tensor_split(indices=(2,)),
+                  x.tensor_split(fl.tensor([2]))):
         assert [part.tolist() for part in parts] == [[0, 1], [2, 3]]
 
 
@@ -90,7 +93,8 @@ def test_second_names():
 
 
 @pytest.mark.parametrize("call, dims", [
-    (lambda x: fl.roll(x, 0, 0), IndexError), (lambda x: fl.tensordot(x, fl.ones(2), ([0], [0])), (IndexError, RuntimeError)),
+    (lambda x: fl.roll(x, 0, 0), IndexError),
+    (lambda x: fl.tensordot(x, fl.ones(2), ([0], [0])), (IndexError, RuntimeError)),
 ])
 def test_dimensions_of_a_tensor_that_has_none(call, dims):
     with pytest.raises(dims):
@@ -114,5 +118,6 @@ def test_compositions():
     assert fl.einsum("ij,kj->ik", a, a).item() == 5 and fl.broadcast_shapes((2, 1), (3,)) == (2, 3)
     values, inverse, counts = fl.unique(fl.tensor([3, 1, 3]), return_inverse=True, return_counts=True)
     assert (values.tolist(), inverse.tolist(), counts.tolist()) == ([1, 3], [1, 0, 1], [1, 2])
-    assert fl.quantile(fl.tensor([1.0, 2.0, 3.0]), 0.5).item() == 2 and fl.equal(a, a) and not fl.allclose(a, a + 1)
+    assert fl.quantile(fl.tensor([1.0, 2.0, 3.0]), 0.5).item() == 2
+    assert fl.equal(a, a) and not fl.allclose(a, a + 1)
     assert fl.where(fl.tensor([0, 1]))[0].tolist() == [1] and fl.norm(b).item() == 3

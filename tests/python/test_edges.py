@@ -1,4 +1,4 @@
-"""Operators at their edges: errors and their types, empty and 0-dim tensors, results whose sizes depend on elements."""
+"""Operators at their edges: errors, empty and 0-dim tensors, results whose sizes depend on elements."""
 import math
 
 import pytest
@@ -100,7 +100,8 @@ def test_draws_repeat_with_their_seed_in_every_form():
         return f()
 
     p = torch.tensor([0.2, 0.3, 0.5])
-    for f in (lambda: torch.randperm(10), lambda: torch.multinomial(p, 5, True), lambda: torch.empty(4).exponential_(),
+    for f in (lambda: torch.randperm(10), lambda: torch.multinomial(p, 5, True),
+              lambda: torch.empty(4).exponential_(),
               lambda: torch.empty(4).random_(5), lambda: torch.normal(p, 1.0)):
         assert draw(f).tolist() == draw(f).tolist()
     out = torch.empty(10, dtype=torch.int64)
@@ -136,7 +137,8 @@ def test_order_statistics_with_nan():
 
 
 @pytest.mark.parametrize("call", [
-    lambda t: -t, lambda t: +t, lambda t: t - t, lambda t: t - 1, lambda t: 1.5 - t, lambda t: torch.ones(1) - t,
+    lambda t: -t, lambda t: +t, lambda t: t - t, lambda t: t - 1, lambda t: 1.5 - t,
+    lambda t: torch.ones(1) - t,
     lambda t: torch.ones(1) - True, lambda t: t.clone().neg_()])
 def test_bool_has_no_sign(call):
     with pytest.raises(NotImplementedError, match="bool tensor"):

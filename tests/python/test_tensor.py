@@ -9,8 +9,10 @@ import flambeau as fl
 
 
 @pytest.mark.parametrize("data, dtype", [
-    (3, fl.int64), (2.5, fl.float32), (True, fl.bool), (1j, fl.complex64), ([1, 2.5], fl.float32), ([[1, 2], [3, 4]], fl.int64),
-    ([], fl.float32), ([[], []], fl.float32), ([True, 2], fl.int64), (np.float64(1), fl.float32), (np.arange(3, dtype=np.int16), fl.int16),
+    (3, fl.int64), (2.5, fl.float32), (True, fl.bool), (1j, fl.complex64), ([1, 2.5], fl.float32),
+    ([[1, 2], [3, 4]], fl.int64),
+    ([], fl.float32), ([[], []], fl.float32), ([True, 2], fl.int64), (np.float64(1), fl.float32),
+    (np.arange(3, dtype=np.int16), fl.int16),
 ])
 def test_tensor_infers_its_dtype(data, dtype):
     t = fl.tensor(data)
@@ -30,7 +32,8 @@ def test_tensor_copies_and_converts():
 
 
 @pytest.mark.parametrize("data, error", [
-    ([[1, 2], [3]], ValueError), ([1, [2]], TypeError), ("text", TypeError), ([None], TypeError), ([2**70], OverflowError),
+    ([[1, 2], [3]], ValueError), ([1, [2]], TypeError), ("text", TypeError), ([None], TypeError),
+    ([2**70], OverflowError),
 ])
 def test_tensor_refuses(data, error):
     with pytest.raises(error):
@@ -55,7 +58,8 @@ def test_arrays_keep_tensors_alive():
     assert b.sum() == 4999950000
 
 
-@pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32",
+                                   "float64", "complex64", "complex128"])
 @pytest.mark.parametrize("shape", [(), (0, 3), (4,), (2, 3)])
 def test_numpy_exchange(dtype, shape):
     a = (np.random.default_rng(0).normal(size=shape) * 3).astype(dtype)
@@ -70,7 +74,8 @@ def test_numpy_exchange(dtype, shape):
 
 
 def test_from_numpy_refuses():
-    for bad, error in [(np.zeros(3, np.uint16), TypeError), (np.zeros(3, ">f4"), TypeError), (np.zeros(3)[::-1], ValueError), ([1, 2], TypeError),
+    for bad, error in [(np.zeros(3, np.uint16), TypeError), (np.zeros(3, ">f4"), TypeError),
+                       (np.zeros(3)[::-1], ValueError), ([1, 2], TypeError),
                        (np.array(["a"]), TypeError)]:
         with pytest.raises(error):
             fl.from_numpy(bad)
@@ -131,8 +136,10 @@ def test_a_tensor_is_one_object():
 def test_python_operators():
     a, b = np.array([1.0, -2.0, 3.5]), np.array([2.0, 3.0, -1.0])
     x, y = fl.from_numpy(a), fl.from_numpy(b)
-    for got, expected in [(x + y, a + b), (x - 1, a - 1), (1 - x, 1 - a), (2 * x, 2 * a), (x / y, a / b), (1 / x, 1 / a), (x**2, a**2), (2**x, 2**a),
-                          (x // y, a // b), (x % y, a % b), (-x, -a), (abs(x), abs(a)), (x @ y, a @ b), (x < y, a < b), (x == x, a == a), (x != y, a != b),
+    for got, expected in [(x + y, a + b), (x - 1, a - 1), (1 - x, 1 - a), (2 * x, 2 * a), (x / y, a / b),
+                          (1 / x, 1 / a), (x**2, a**2), (2**x, 2**a),
+                          (x // y, a // b), (x % y, a % b), (-x, -a), (abs(x), abs(a)), (x @ y, a @ b),
+                          (x < y, a < b), (x == x, a == a), (x != y, a != b),
                           (3 > x, 3 > a)]:
         np.testing.assert_allclose(got.numpy(), expected)
     assert (~fl.tensor([True, False])).tolist() == [False, True]
@@ -143,9 +150,12 @@ def test_python_operators():
 
 
 INDICES = [
-    0, -1, slice(None), slice(1, None), slice(None, -1), slice(0, 3, 2), None, Ellipsis, (0, 1), (slice(None), 1), (Ellipsis, 0), (0, Ellipsis, 1), (None, 0, None),
-    (slice(1, 2), None, Ellipsis, slice(0, 2)), [0, 2], (slice(None), [1, 0]), ([0, 1], [1, 2]), ([0, 1], slice(None), [1, 2]),
-    np.array([[0, 1], [2, 0]]), (slice(5, 2),), np.array([True, False, True]), (Ellipsis, np.array([True, False, True, False])), (np.int64(1), 2), True, (),
+    0, -1, slice(None), slice(1, None), slice(None, -1), slice(0, 3, 2), None, Ellipsis, (0, 1),
+    (slice(None), 1), (Ellipsis, 0), (0, Ellipsis, 1), (None, 0, None),
+    (slice(1, 2), None, Ellipsis, slice(0, 2)), [0, 2], (slice(None), [1, 0]), ([0, 1], [1, 2]),
+    ([0, 1], slice(None), [1, 2]),
+    np.array([[0, 1], [2, 0]]), (slice(5, 2),), np.array([True, False, True]),
+    (Ellipsis, np.array([True, False, True, False])), (np.int64(1), 2), True, (),
 ]
 
 
@@ -172,7 +182,8 @@ class Place:
         return 1
 
 
-@pytest.mark.parametrize("place", [Place(), fl.tensor(1), np.array(1), np.int64(1)], ids=lambda p: type(p).__name__)
+@pytest.mark.parametrize("place", [Place(), fl.tensor(1), np.array(1), np.int64(1)],
+                         ids=lambda p: type(p).__name__)
 def test_what_stands_for_an_integer(place):
     t = fl.arange(6).reshape(3, 2)
     assert t[place].tolist() == [2, 3] and t[:, place].tolist() == [1, 3, 5] and t[place, 0].item() == 2
@@ -210,7 +221,8 @@ def test_masks_of_several_dimensions():
 
 
 @pytest.mark.parametrize("index, error", [
-    (5, IndexError), ((0, 0, 0, 0), IndexError), ("a", TypeError), (slice(None, None, -1), ValueError), (1.5, TypeError), ([7], IndexError),
+    (5, IndexError), ((0, 0, 0, 0), IndexError), ("a", TypeError), (slice(None, None, -1), ValueError),
+    (1.5, TypeError), ([7], IndexError),
     ((Ellipsis, Ellipsis), IndexError),
 ])
 def test_bad_indices(index, error):
@@ -242,6 +254,7 @@ def test_generator():
 
 def test_import_is_light():
     code = "import sys; before = set(sys.modules); import flambeau; print(*sorted(set(sys.modules) - before))"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = run.stdout.split()
     assert not {"numpy", "inspect", "dataclasses", "importlib.metadata", "typing", "re"} & set(loaded)
     assert not [m for m in loaded if m.startswith(("flambeau.nn", "flambeau.optim", "flambeau.utils"))]

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "flambeau/aot/compiled_function.h"
 #include "flambeau/base/option.h"
 #include "flambeau/graph/pass/decompose.h"
 #include "flambeau/graph/pass/simplify_symbols.h"
@@ -94,6 +95,13 @@ GraphRunner compile_graph(const graph::Graph& original, runtime::KernelRunner ke
   graph::Graph g = original;
   std::optional<sym::ShapeEnv::Scope> scope;
   if (g.shape_env) scope.emplace(g.shape_env.get());
+  // Kernels work in the CPU's memory. With tensors elsewhere the operators run one after the other.
+  for (const graph::Node& n : g.calls())
+    for (const TensorSpec& s : n.outs)
+      if (s.device.type != DeviceType::CPU) {
+        if (report) report->operators += original.call_count();
+        return aot::interpreted(original);
+      }
   graph::decompose(g);
   graph::run_passes(g, graph::simplification_passes(), name);
   if (g.shape_env) graph::simplify_symbols(g);

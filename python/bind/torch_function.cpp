@@ -1,5 +1,9 @@
 #include "torch_function.h"
 
+#include <algorithm>
+
+#include "object.h"
+
 #include "module.h"
 
 namespace fl::python {
@@ -16,6 +20,7 @@ State& state() {
   return s;
 }
 PyObject* disabled_function = nullptr;  ///< as class attribute: the class takes no part
+PyObject* device_mode = nullptr;        ///< the class of the modes that give a default device
 PyObject* attribute_name = nullptr;
 
 /// The __torch_function__ that a class defines; null if it takes no part. Borrowed.
@@ -120,6 +125,19 @@ bool has_torch_function(PyObject* value) {
   return !s.modes.empty() || (!s.subclasses_off && own_function(value));
 }
 
+bool functions_are_overridden() {
+  const State& s = state();
+  return s.subclasses_off || s.all_off || std::any_of(s.modes.begin(), s.modes.end(), [](PyObject* mode) {
+           return reinterpret_cast<PyObject*>(Py_TYPE(mode)) != device_mode;
+         });
+}
+
+std::optional<Device> default_device() {
+  const State& s = state();
+  if (s.modes.empty()) return {};
+  return as_device(nb::handle(s.modes.back()).attr("device"));
+}
+
 bool has_torch_function(const CallArguments& call) {
   const State& s = state();
   if (s.all_off) return false;
@@ -155,6 +173,7 @@ void bind_torch_function(nb::module_& m) {
   m.def("_set_torch_function_subclasses_off",
         [](bool off) { return std::exchange(state().subclasses_off, off); });
   m.def("_set_torch_function_all_off", [](bool off) { return std::exchange(state().all_off, off); });
+  m.def("_set_device_mode", [](nb::object type) { device_mode = type.release().ptr(); });
   m.def("_is_torch_function_enabled", [] { return !state().subclasses_off && !state().all_off; });
   m.def("_is_torch_function_all_disabled", [] { return state().all_off; });
   m.def("_push_torch_function_mode", [](nb::object mode) { state().modes.push_back(mode.release().ptr()); });

@@ -8,6 +8,10 @@ namespace fl::python {
 /// or a mode is on.
 bool has_torch_function(const CallArguments& call);
 bool has_torch_function(PyObject* value);
+/// Whether a mode other than a default device is on in this thread, or classes are kept from answering.
+bool functions_are_overridden();
+/// The device of the innermost mode. Only where functions are not overridden.
+std::optional<Device> default_device();
 /// Asks modes, then arguments, subclasses first. Raises TypeError if all decline.
 nb::object handle_torch_function(nb::handle function, const CallArguments& call);
 /// The same for reading (`how`: "__get__") or setting ("__set__") a property of Tensor.

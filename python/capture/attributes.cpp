@@ -41,28 +41,28 @@ PyObject* World::type_attribute(PyTypeObject* type, PyObject* name) {
   return _PyType_Lookup(type, name);
 }
 
-PyObject* World::overlay_of(PyObject* target, int at, bool make, bool globals) {
-  if (auto it = overlay_index_.find(target); it != overlay_index_.end()) return overlays_[it->second].changes;
-  if (!make) return nullptr;
+PyObject* World::overlay_of(PyObject* target) const {
+  auto it = overlay_index_.find(target);
+  return it == overlay_index_.end() ? nullptr : overlays_[it->second].changes;
+}
+
+PyObject* World::make_overlay(PyObject* target, int at, bool is_globals) {
+  if (PyObject* known = overlay_of(target)) return known;
   const nb::dict changes;
   overlay_index_[keep(target)] = overlays_.size();
-  overlays_.push_back({target, at, keep(changes.ptr()), globals});
+  overlays_.push_back({target, at, keep(changes.ptr()), is_globals});
   return changes.ptr();
 }
 
 PyObject* World::getattr(PyObject* o, PyObject* name) {
   bool unbound = false;
-  PyObject* found = find_attribute(o, name, &unbound);
+  PyObject* found = get_method(o, name, &unbound);
   if (!unbound || !found) return found;
   const nb::object method = nb::steal(found);
   return bind(method.ptr(), o, Py_TYPE(o));
 }
 
 PyObject* World::get_method(PyObject* o, PyObject* name, bool* unbound) {
-  return find_attribute(o, name, unbound);
-}
-
-PyObject* World::find_attribute(PyObject* o, PyObject* name, bool* unbound) {
   PyTypeObject* type = Py_TYPE(o);
   if (is_opaque(o))
     return stop(fmt::format("attribute '{}' of a {} is not captured", PyUnicode_AsUTF8(name), type->tp_name));
@@ -72,7 +72,7 @@ PyObject* World::find_attribute(PyObject* o, PyObject* name, bool* unbound) {
   if (as_tensor(o)) return attribute_of_tensor(o, name, unbound);
   if (!is_python_class(type)) {
     if (PyFunction_Check(o)) return attribute_of_function(o, name);
-    if (!is_plain_type(type))
+    if (!builtins().is_plain(type))
       return stop(
           fmt::format("attribute '{}' of a {} is not captured", PyUnicode_AsUTF8(name), type->tp_name));
     PyObject* method = nullptr;
@@ -130,7 +130,7 @@ PyObject* World::instance_attribute(PyObject* o, PyObject* name, bool* found) {
     return Py_XNewRef(value);
   }
   const int at = place_of(o);
-  if (PyObject* changes = overlay_of(o, at, false, false)) {
+  if (PyObject* changes = overlay_of(o)) {
     if (PyObject* value = PyDict_GetItemWithError(changes, name)) {
       *found = value != deleted();
       return *found ? Py_NewRef(value) : nullptr;
@@ -163,7 +163,7 @@ PyObject* World::instance_dict(PyObject* o) {
   if (at < 0) return Py_NewRef(*dict);
   PyObject* shadow = wrap(*dict, place(Step::Dictionary, at));
   if (!shadow) return nullptr;
-  if (PyObject* changes = overlay_of(o, at, false, false)) {
+  if (PyObject* changes = overlay_of(o)) {
     PyObject *key, *value;
     for (Py_ssize_t k = 0; PyDict_Next(changes, &k, &key, &value);) {
       if (value != deleted())
@@ -194,9 +194,12 @@ PyObject* World::bind(PyObject* d, PyObject* o, PyTypeObject* type) {
     if (member->type != T_OBJECT_EX)
       return stop(fmt::format("attribute '{}' of a {} is not captured", member->name, type->tp_name));
     PyObject* value = *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(original(o)) + member->offset);
-    if (PyObject* changes = overlay_of(o, place_of(o), false, false))
-      if (PyObject* changed = PyDict_GetItemString(changes, member->name); changed && changed != deleted())
-        return Py_NewRef(changed);
+    if (PyObject* changes = overlay_of(o))
+      if (PyObject* changed = PyDict_GetItemString(changes, member->name)) {
+        if (changed != deleted()) return Py_NewRef(changed);
+        PyErr_SetString(PyExc_AttributeError, member->name);
+        return nullptr;
+      }
     if (value) return wrap(value, inner);
     expect(inner, Check::Absent);
     PyErr_SetString(PyExc_AttributeError, member->name);
@@ -220,7 +223,7 @@ PyObject* World::attribute_of_nn_module(PyObject* o, PyObject* name, bool* found
     PyObject** dict = _PyObject_GetDictPtr(original(o));
     PyObject* real = dict && *dict ? PyDict_GetItem(*dict, registry) : nullptr;
     const bool untouched = at >= 0 && real && PyDict_CheckExact(real) && !shadow_index_.count(real) &&
-                           !full_dicts_.count(o) && !overlay_of(o, at, false, false);
+                           !full_dicts_.count(o) && !overlay_of(o);
     if (untouched) {
       const int table = place(Step::Instance, at, registry);
       expect(table, Check::Type, as_object(&PyDict_Type));
@@ -284,31 +287,29 @@ PyObject* World::attribute_of_function(PyObject* o, PyObject* name) {
 
 PyObject* World::attribute_of_module(PyObject* module, PyObject* name) {
   PyObject* dict = PyModule_GetDict(module);
-  if (PyObject* changes = overlay_of(dict, -1, false, true))
+  if (PyObject* changes = overlay_of(dict))
     if (PyObject* value = PyDict_GetItemWithError(changes, name); value && value != deleted())
       return Py_NewRef(value);
   const int inner = place(Step::DictItem, constant(dict), name);
   if (PyObject* value = PyDict_GetItemWithError(dict, name)) return wrap(value, inner);
   if (PyErr_Occurred()) return nullptr;
-  expect(inner, Check::Absent);
   static PyObject* fallback = intern("__getattr__");
   if (PyObject* hook = PyDict_GetItemWithError(dict, fallback)) {
     // A package that loads its parts late: an import.
-    PyObject* value = checked(call_outside(hook, &name, 1, nullptr));
-    if (!value) return nullptr;
-    const nb::object owned = nb::steal(value);
-    places_[static_cast<size_t>(inner)].check = Check::None;
-    return wrap(value, PyDict_GetItem(dict, name) == value ? inner : constant(value));
+    const nb::object value = nb::steal(checked(call_outside(hook, &name, 1, nullptr)));
+    if (value.is_valid())
+      return wrap(value.ptr(), PyDict_GetItem(dict, name) == value.ptr() ? inner : constant(value.ptr()));
+    expect(inner, Check::Absent);
+    return nullptr;
   }
+  expect(inner, Check::Absent);
   if (_PyType_Lookup(Py_TYPE(module), name))
     return stop(fmt::format("attribute '{}' of a module is not captured", PyUnicode_AsUTF8(name)));
   if (PyObject* hook =
           is_python_class(Py_TYPE(module)) ? type_attribute(Py_TYPE(module), fallback) : nullptr) {
     PyObject* args[] = {module, name};
-    PyObject* value = checked(call_outside(hook, args, 2, nullptr));
-    if (!value) return nullptr;
-    const nb::object owned = nb::steal(value);
-    return wrap(value, constant(value));
+    const nb::object value = nb::steal(checked(call_outside(hook, args, 2, nullptr)));
+    return value.is_valid() ? wrap(value.ptr(), constant(value.ptr())) : nullptr;
   }
   PyErr_Format(PyExc_AttributeError, "module '%s' has no attribute '%U'", PyModule_GetName(module), name);
   return nullptr;
@@ -377,7 +378,9 @@ int World::setattr(PyObject* o, PyObject* name, PyObject* value) {
   };
   if (is_opaque(o) || PyModule_Check(o) || PyType_Check(o)) return refuse();
   if (as_tensor(o)) {
-    if (is_text(name, "data") || (place_of(o) >= 0 && !type_attribute(type, name))) return refuse();
+    if (is_text(name, "data") || (is_text(name, "requires_grad") && place_of(o) >= 0) ||
+        (place_of(o) >= 0 && !type_attribute(type, name)))
+      return refuse();
     const int r = value ? PyObject_SetAttr(o, name, value) : PyObject_DelAttr(o, name);
     if (r < 0) checked(nullptr);
     return r;
@@ -444,14 +447,14 @@ int World::generic_setattr(PyObject* o, PyObject* name, PyObject* value) {
       return -1;
     }
   }
-  return PyDict_SetItem(overlay_of(o, at, true, false), name, value ? value : deleted());
+  return PyDict_SetItem(make_overlay(o, at, false), name, value ? value : deleted());
 }
 
 // --- globals, cells, imports ---
 
 PyObject* World::global(Frame* f, PyObject* name) {
   PyObject *globals = f->f_globals, *builtin = f->f_builtins;
-  if (PyObject* changes = overlay_of(globals, -1, false, true)) {
+  if (PyObject* changes = overlay_of(globals)) {
     PyObject* value = PyDict_GetItemWithError(changes, name);
     if (value && value != deleted()) return Py_NewRef(value);
     if (value) {
@@ -482,7 +485,7 @@ int World::set_global(Frame* f, PyObject* name, PyObject* value) {
     const nb::object old = nb::steal(global(f, name));
     if (!old.is_valid()) return -1;
   }
-  return PyDict_SetItem(overlay_of(f->f_globals, -1, true, true), name, value ? value : deleted());
+  return PyDict_SetItem(make_overlay(f->f_globals, -1, true), name, value ? value : deleted());
 }
 
 PyObject* World::free_cell(Frame* f, Py_ssize_t k) {

@@ -29,9 +29,13 @@ class Builtins {
   bool is_constant(PyObject* o) const;
   bool is_enumeration(PyObject* o) const;
   bool is_named_result(PyTypeObject* type) const;
-  bool is_tuple_of_values(PyObject* tuple) const;
   /// A function or type of this library in C that must not be called while a program is captured.
   bool is_forbidden(PyObject* function) const;
+  static bool is_named(PyObject* function, const std::unordered_set<std::string>& names);
+  /// A function that gives the text of its argument.
+  static bool shows(PyObject* function);
+  /// A method of tensors that changes what autograd knows of one.
+  static bool changes_tensor(PyObject* function);
   static bool is_of_library(PyTypeObject* type);
   static bool is_function_of_library(PyTypeObject* type);
   /// Module.__getattr__.
@@ -39,8 +43,8 @@ class Builtins {
   /// Whether an object is an nn.Module.
   bool is_module(PyObject* o) const;
 
-  PyTypeObject *partial, *deque, *default_dict, *size, *lru_cache, *enum_type, *method_wrapper,
-      *wrapper_descriptor, *method_descriptor, *class_method_descriptor;
+  PyTypeObject *partial, *deque, *default_dict, *size, *lru_cache, *enum_type, *method_wrapper;
+  PyObject* build_class;
   nb::object default_factory;
   nb::object unsupported_error, internal_error;
 

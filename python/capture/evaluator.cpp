@@ -19,7 +19,7 @@ void add_traceback(PyThreadState* thread, Frame* f) {
 
 Evaluator::Result Evaluator::run(PyThreadState* thread, Frame* frame, bool throwing, int64_t limit) {
   const Linked linked(thread, frame);
-  Run r(*this, world_, thread, frame);
+  Run r(world_, thread, frame);
   const bool is_root = world_ && frame == world_->root();
   bool in_call = false;  // between what prepares a call and the call
   if (throwing && !r.handle_error()) return {End::Error, nullptr};
@@ -73,7 +73,7 @@ Evaluator::Result Evaluator::run(PyThreadState* thread, Frame* frame, bool throw
   }
 }
 
-Run::Run(Evaluator&, World* w, PyThreadState* t, Frame* f)
+Run::Run(World* w, PyThreadState* t, Frame* f)
     : world(w),
       thread(t),
       frame(f),

@@ -47,7 +47,7 @@ Py_ssize_t length(PyObject* o) {
              : -1;
 }
 
-/// Whether comparing runs C code only and can't fail.
+/// a and b are the same value of one type; for what compares_in_c().
 bool equal(PyObject* a, PyObject* b) {
   if (a == b) return true;
   if (Py_TYPE(a) != Py_TYPE(b)) return false;
@@ -55,21 +55,44 @@ bool equal(PyObject* a, PyObject* b) {
     const double x = PyFloat_AS_DOUBLE(a), y = PyFloat_AS_DOUBLE(b);
     return memcmp(&x, &y, sizeof x) == 0 || (x != x && y != y);
   }
+  if (PyTuple_CheckExact(a)) {
+    bool same = PyTuple_GET_SIZE(a) == PyTuple_GET_SIZE(b);
+    for (Py_ssize_t k = 0; same && k < PyTuple_GET_SIZE(a); ++k)
+      same = equal(PyTuple_GET_ITEM(a, k), PyTuple_GET_ITEM(b, k));
+    return same;
+  }
   const int r = PyObject_RichCompareBool(a, b, Py_EQ);
   if (r < 0) PyErr_Clear();
   return r == 1;
 }
 
+bool same_key(PyObject* key, PyObject* want) {
+  return key == want || (compares_in_c(key) && compares_in_c(want) && equal(key, want));
+}
+
 bool has_keys(PyObject* dict, PyObject* expected) {
   if (reinterpret_cast<PyObject*>(Py_TYPE(dict)) != PyTuple_GET_ITEM(expected, 0)) return false;
   if (PyDict_GET_SIZE(dict) + 1 != PyTuple_GET_SIZE(expected)) return false;
-  PyObject *key, *value;
-  Py_ssize_t at = 0, k = 1;
-  while (PyDict_Next(dict, &at, &key, &value)) {
-    PyObject* want = PyTuple_GET_ITEM(expected, k++);
-    if (key != want && !equal(key, want)) return false;
+  Py_ssize_t k = 1;
+  if (PyODict_Check(dict)) {  // its order is not that of the dict below it
+    const nb::object keys = nb::steal(PyODict_Type.tp_iter(dict));
+    while (PyObject* key = PyIter_Next(keys.ptr())) {
+      const nb::object owned = nb::steal(key);
+      if (!same_key(key, PyTuple_GET_ITEM(expected, k++))) return false;
+    }
+    return true;
   }
+  PyObject *key, *value;
+  for (Py_ssize_t at = 0; PyDict_Next(dict, &at, &key, &value);)
+    if (!same_key(key, PyTuple_GET_ITEM(expected, k++))) return false;
   return true;
+}
+
+PyObject* dict_value(PyObject* dict, Py_ssize_t index) {
+  PyObject *key, *value;
+  for (Py_ssize_t at = 0; PyDict_Check(dict) && PyDict_Next(dict, &at, &key, &value);)
+    if (index-- == 0) return value;
+  return nullptr;
 }
 
 std::string text(PyObject* o) {
@@ -106,6 +129,19 @@ std::string difference(const Place& p, PyObject* o) {
 }
 
 }  // namespace
+
+bool compares_in_c(PyObject* o) {
+  if (PyTuple_CheckExact(o)) {
+    bool all = true;
+    for (Py_ssize_t k = 0; all && k < PyTuple_GET_SIZE(o); ++k) all = compares_in_c(PyTuple_GET_ITEM(o, k));
+    return all;
+  }
+  return o == Py_None || PyBool_Check(o) || PyLong_CheckExact(o) || PyFloat_CheckExact(o) ||
+         PyComplex_CheckExact(o) || PyUnicode_CheckExact(o) || PyBytes_CheckExact(o) ||
+         (Py_TYPE(o)->tp_hash == PyBaseObject_Type.tp_hash &&
+          Py_TYPE(o)->tp_richcompare == PyBaseObject_Type.tp_richcompare) ||
+         PyFunction_Check(o) || Py_TYPE(o) == &PyType_Type;
+}
 
 bool holds(const Place& p, PyObject* o, const std::vector<PyObject*>& values) {
   switch (p.check) {
@@ -176,6 +212,8 @@ PyObject* find(const Place& p, Frame* f, const std::vector<PyObject*>& values) {
       return slot(p.key, o);
     case Step::DictItem:
       return dict_item(o, p.key);
+    case Step::DictValue:
+      return dict_value(o, p.index);
     case Step::ListItem:
       return PyList_Check(o) && p.index < PyList_GET_SIZE(o) ? PyList_GET_ITEM(o, p.index) : nullptr;
     case Step::TupleItem:
@@ -343,6 +381,8 @@ std::string place_name(const std::vector<Place>& places, int k, PyCodeObject* co
       return p.parent >= 0 && places[static_cast<size_t>(p.parent)].step == Step::Constant
                  ? parent() + "." + key()
                  : fmt::format("{}[{}]", parent(), text(p.key));
+    case Step::DictValue:
+      return fmt::format("value {} of {}", p.index, parent());
     case Step::ListItem:
     case Step::TupleItem:
     case Step::DequeItem:

@@ -24,6 +24,7 @@ enum class Step : uint8_t {
   Dictionary,  ///< the object's __dict__
   Slot,        ///< member descriptor `key` of the object
   DictItem,    ///< item `key` of a dict
+  DictValue,   ///< value `index` of a dict, for keys that C alone can't look up
   ListItem,    ///< item `index`
   TupleItem,   ///< item `index`
   DequeItem,   ///< item `index`
@@ -70,6 +71,8 @@ using Pairs = std::vector<std::pair<int, int>>;
 
 /// "self.layer.weight", for messages.
 std::string place_name(const std::vector<Place>& places, int place, PyCodeObject* code);
+/// Whether looking an object up and comparing it with others of its kind runs C code only.
+bool compares_in_c(PyObject* o);
 /// Whether an int may stand for others in a graph.
 bool may_vary(PyObject* o);
 

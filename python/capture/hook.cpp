@@ -9,6 +9,7 @@
 #include "hooks.h"
 #include "module.h"
 #include "self_test.h"
+#include "torch_function.h"
 
 namespace fl::python::capture {
 namespace {
@@ -136,8 +137,7 @@ void note_changed_sizes(Frame* f, State& state) {
       if (!t || known[k].spec.dim() != t->dim()) continue;
       for (int d = 0; d < t->dim(); ++d) {
         const SymInt was = known[k].spec.sizes[d];
-        if (!was.is_symbolic() && !was.same_as(t->sizes()[d]))
-          state.dynamic_dims[std::to_string(k)].insert(d);
+        if (!was.is_symbolic() && !was.same_as(t->sizes()[d])) state.dynamic_dims[k].insert(d);
       }
     }
   }
@@ -163,7 +163,7 @@ class Drive {
           idle = 0;
           break;
         case Entered::Nothing:
-          if (++idle > kStepsWithoutRegion || (next_of(frame_) == 0 && cache_.skip)) return go_on(false);
+          if (++idle > kStepsWithoutRegion) return go_on(false);
       }
       if (PyErr_CheckSignals() < 0) return go_on(true);
       const Instruction& next = code_info(code_of(frame_)).at[static_cast<size_t>(next_of(frame_))];
@@ -188,7 +188,11 @@ class Drive {
   }
 
   Entered enter(State& state, PyObject** value) {
-    if (state.hopeless || is_shown(frame_) || saved_tensors_are_hooked()) return Entered::Nothing;
+    if (state.hopeless || is_shown(frame_)) return Entered::Nothing;
+    if (saved_tensors_are_hooked() || functions_are_overridden()) {
+      unit_.note_break({"hooks for saved tensors or a torch function mode are on", ""});
+      return Entered::Nothing;
+    }
     std::shared_ptr<Region> region = find(state);
     if (!region) region = capture(state);
     if (!region) return PyErr_Occurred() ? Entered::Raised : Entered::Nothing;
@@ -235,7 +239,6 @@ class Drive {
       std::shared_ptr<Region> made = capture_region(thread_, frame_, unit_, state, reason);
       if (!made) {
         state.hopeless = state.regions.empty() && ++state.failures > 1;
-        if (next_of(frame_) == 0 && state.regions.empty()) cache_.skip = !has_break();
         return nullptr;
       }
       if (!state.regions.empty()) {
@@ -269,8 +272,6 @@ class Drive {
     if (++state.failures > 1) state.hopeless = true;
     return nullptr;
   }
-
-  bool has_break() const { return true; }
 
   PyThreadState* thread_;
   Frame* frame_;

@@ -101,6 +101,8 @@ constexpr binaryfunc kBinary[] = {
 Status Run::binary(const Instruction& i) {
   PyObject *a = peek(2), *b = peek(1);
   if (world && !world->may_use(a, b)) return Status::Error;
+  if (world && PyUnicode_Check(a) && kBinary[i.arg] == PyNumber_Remainder && !world->may_show(b))
+    return Status::Error;
   return replace(2, checked(kBinary[i.arg](a, b)));
 }
 
@@ -527,7 +529,7 @@ Status Run::formats(const Instruction& i) {
 // conversion: 1, 2, 3 for str, repr, ascii; takes value and spec over.
 Status Run::format(PyObject* value, int conversion, bool formats, PyObject* spec) {
   PyObject* text = nullptr;
-  if (!world || world->may_use(value)) {
+  if (!world || (world->may_use(value) && world->may_show(value))) {
     switch (conversion) {
       case 1:
         text = PyObject_Str(value);

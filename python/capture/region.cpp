@@ -9,13 +9,15 @@
 #include "flambeau/op/dispatch.h"
 #include "flambeau/trace/session.h"
 #include "module.h"
+#include "torch_function.h"
 
 namespace fl::python::capture {
 
 thread_local Capturing* capturing = nullptr;
 
 Modes Modes::now() {
-  return {dispatch_state().grad_enabled, dispatch_state().inference, autocast_state(), fl::default_dtype()};
+  return {dispatch_state().grad_enabled, dispatch_state().inference, autocast_state(), fl::default_dtype(),
+          python::default_device()};
 }
 void Modes::set() const {
   dispatch_state().grad_enabled = grad_enabled;
@@ -25,7 +27,7 @@ void Modes::set() const {
 bool Modes::operator==(const Modes& o) const {
   return grad_enabled == o.grad_enabled && inference == o.inference && autocast.mode() == o.autocast.mode() &&
          autocast.depth == o.autocast.depth && autocast.caches == o.autocast.caches &&
-         default_dtype == o.default_dtype;
+         default_dtype == o.default_dtype && default_device == o.default_device;
 }
 
 bool is_logged(std::string_view what) {
@@ -241,8 +243,6 @@ class Capture {
   PyObject* value_ = nullptr;
 };
 
-int count_calls(const graph::Graph& g) { return g.call_count(); }
-
 /// Finds out how far the region goes, without compiling.
 Attempt explore(PyThreadState* thread, Frame* frame, int64_t limit, const CaptureOptions& options) {
   Attempt a;
@@ -255,7 +255,7 @@ Attempt explore(PyThreadState* thread, Frame* frame, int64_t limit, const Captur
     Tensors outputs;
     capture.write(draft, outputs, a.problem, &a.began);
   });
-  a.operators = count_calls(session.graph());
+  a.operators = session.graph().call_count();
   return a;
 }
 
@@ -309,7 +309,9 @@ std::set<int> marked(PyObject* tensor, const char* attribute) {
 bool accepts(Region& region, Frame* frame, std::vector<PyObject*>& places, Tensors& inputs,
              std::string* why) {
   if (!(Modes::now() == region.modes_before)) {
-    if (why) *why = "gradients, autocast, inference mode or the default dtype are in another state";
+    if (why)
+      *why =
+          "gradients, autocast, inference mode, the default dtype or the default device are in another state";
     return false;
   }
   if (!region.guards.check(frame, places, why)) return false;
@@ -352,7 +354,7 @@ PyObject* run_region(Region& region, Frame* frame, const std::vector<PyObject*>&
   const auto take = [&](int number) {
     return number < 0 ? nullptr : nb::object(made[static_cast<size_t>(number)]).release().ptr();
   };
-  if (region.changes_modes) region.modes_after.set();
+  region.modes_after.set();
   if (region.returns) return take(region.stack[0]);
   for (size_t k = 0; k < region.locals.size(); ++k) Py_XSETREF(locals_of(frame)[k], take(region.locals[k]));
   const int depth = depth_of(frame);
@@ -386,26 +388,23 @@ std::shared_ptr<Region> capture_region(PyThreadState* thread, Frame* frame, Unit
   Tensors inputs;
   trace::TraceOptions trace_options;
   PyCodeObject* code = code_of(frame);
-  {
-    // Names of the inputs decide which of their sizes are symbols.
-    for (size_t k = 0; k < found.inputs.size(); ++k) {
-      PyObject* real = found.inputs[k].real;
-      if (PyLong_CheckExact(real)) {
-        inputs.push_back(size_tensor(real));
-        trace_options.dynamic_dims[static_cast<int>(k)] = {0};
-        continue;
-      }
-      inputs.push_back(*as_tensor(nb::handle(real)));
-      std::set<int> dims = marked(real, "_dynamo_dynamic_indices");
-      if (auto it = state.dynamic_dims.find(std::to_string(k)); it != state.dynamic_dims.end())
-        dims.insert(it->second.begin(), it->second.end());
-      if (unit.options.dynamic == true && Py_TYPE(real) == tensor_type)
-        for (int d = 0; d < inputs.back().dim(); ++d) dims.insert(d);
-      for (int d : marked(real, "_dynamo_static_indices")) dims.erase(d);
-      dims.erase(dims.lower_bound(static_cast<int>(inputs.back().dim())), dims.end());
-      if (unit.options.dynamic != false && !dims.empty())
-        trace_options.dynamic_dims[static_cast<int>(k)] = {dims.begin(), dims.end()};
+  for (size_t k = 0; k < found.inputs.size(); ++k) {
+    PyObject* real = found.inputs[k].real;
+    if (PyLong_CheckExact(real)) {
+      inputs.push_back(size_tensor(real));
+      trace_options.dynamic_dims[static_cast<int>(k)] = {0};
+      continue;
     }
+    inputs.push_back(*as_tensor(nb::handle(real)));
+    std::set<int> dims = marked(real, "_dynamo_dynamic_indices");
+    if (auto it = state.dynamic_dims.find(k); it != state.dynamic_dims.end())
+      dims.insert(it->second.begin(), it->second.end());
+    if (unit.options.dynamic == true && Py_TYPE(real) == tensor_type)
+      for (int d = 0; d < inputs.back().dim(); ++d) dims.insert(d);
+    for (int d : marked(real, "_dynamo_static_indices")) dims.erase(d);
+    dims.erase(dims.lower_bound(static_cast<int>(inputs.back().dim())), dims.end());
+    if (unit.options.dynamic != false && !dims.empty())
+      trace_options.dynamic_dims[static_cast<int>(k)] = {dims.begin(), dims.end()};
   }
   std::string problem;
   const int64_t limit = whole ? -1 : found.steps;
@@ -433,7 +432,6 @@ std::shared_ptr<Region> capture_region(PyThreadState* thread, Frame* frame, Unit
                                      : problem);
     region->modes_before = capture.before();
     region->modes_after = a.modes;
-    region->changes_modes = !(a.modes == capture.before());
     return outputs;
   };
   aot::CompileOptions options;

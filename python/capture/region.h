@@ -5,6 +5,7 @@
 #if FLAMBEAU_CAPTURE
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -23,6 +24,7 @@ struct Modes {
   bool grad_enabled, inference;
   AutocastState autocast;
   DType default_dtype;
+  std::optional<Device> default_device;
   static Modes now();
   void set() const;
   bool operator==(const Modes& o) const;
@@ -40,7 +42,6 @@ struct Region {
   bool returns = false;
   int next_unit = 0;
   Modes modes_before, modes_after;
-  bool changes_modes = false;
   std::shared_ptr<GraphReport> report = std::make_shared<GraphReport>();
   std::string why_it_ends;  ///< empty where it returns
   int64_t runs = 0;
@@ -49,9 +50,9 @@ struct Region {
 /// What is known of one state of a code object: an instruction and the height of the stack.
 struct State {
   std::vector<std::shared_ptr<Region>> regions;
-  std::map<std::string, std::set<int>> dynamic_dims;  ///< by the number of the input
-  std::set<std::string> varying;                      ///< names of places whose ints are symbols
-  bool hopeless = false;                              ///< nothing to capture here: runs natively
+  std::map<size_t, std::set<int>> dynamic_dims;  ///< by the number of the input
+  std::set<std::string> varying;                 ///< names of places whose ints are symbols
+  bool hopeless = false;                         ///< nothing to capture here: runs natively
   int failures = 0;
   int64_t nothing_for = 0;  ///< steps before which there is nothing to capture
 };
@@ -59,7 +60,6 @@ struct State {
 struct CodeCache {
   std::map<std::pair<int, int>, State> states;
   bool skip = false;  ///< CPython runs it
-  int captures = 0;
 };
 
 /// One call of compile(): its options, what was captured, and what happened.

@@ -18,7 +18,7 @@ enum class Status : uint8_t {
 };
 
 struct Run {
-  Run(Evaluator&, World* w, PyThreadState* t, Frame* f);
+  Run(World* w, PyThreadState* t, Frame* f);
 
   World* const world;
   PyThreadState* const thread;

@@ -17,6 +17,7 @@ bool is_held(const Place& p, const std::vector<bool>& held) {
     case Step::Instance:
     case Step::Dictionary:
     case Step::DictItem:
+    case Step::DictValue:
       return true;
     case Step::Itself:
     case Step::TupleItem:
@@ -32,12 +33,14 @@ bool is_held(const Place& p, const std::vector<bool>& held) {
   }
 }
 
+bool reads_dict(Step s) { return s == Step::DictItem || s == Step::DictValue; }
+
 /// Whether the dict that a place reads from, if any, tells by its version that it was changed.
 bool reads_versioned(const Place& p, const std::vector<PyObject*>& values) {
-  if (p.step != Step::Instance && p.step != Step::DictItem) return true;
+  if (p.step != Step::Instance && !reads_dict(p.step)) return true;
   PyObject* parent = values[static_cast<size_t>(p.parent)];
   if (!parent) return true;
-  if (p.step == Step::DictItem) return !PyDict_Check(parent) || has_version(parent);
+  if (reads_dict(p.step)) return !PyDict_Check(parent) || has_version(parent);
   PyObject** at = _PyObject_GetDictPtr(parent);
   return !at || !*at || has_version(*at);
 }
@@ -102,7 +105,7 @@ void Snapshot::add(Group& g, int k, const std::vector<Place>& places, const std:
       g.entries.push_back(e);
     }
   }
-  if (p.step == Step::DictItem) {
+  if (reads_dict(p.step)) {
     PyObject* parent = values[static_cast<size_t>(p.parent)];
     if (parent && once(parent)) {
       Entry e{Entry::Kind::Dict};
@@ -118,7 +121,7 @@ void Snapshot::add(Group& g, int k, const std::vector<Place>& places, const std:
   }
   if (!o) return;
   if (p.check == Check::Keys) {
-    if (!has_version(o)) {
+    if (!has_version(o) || PyODict_Check(o)) {  // moving an item is no change of the dict below
       Entry e{Entry::Kind::Recheck};
       e.place = k;
       g.entries.push_back(e);

@@ -130,7 +130,11 @@ int World::place(Step step, int parent, PyObject* key, Py_ssize_t index) {
 
 void World::expect(int at, Check check, PyObject* expected, Py_ssize_t index) {
   Place& p = places_[static_cast<size_t>(at)];
-  if (p.check != Check::None) return;
+  if (p.check == check || check == Check::None) return;
+  if (p.check != Check::None) {  // another question about the same object
+    expect(place(Step::Itself, at, nullptr, static_cast<Py_ssize_t>(check)), check, expected, index);
+    return;
+  }
   p.check = check;
   p.expected = expected ? keep(expected) : nullptr;
   p.check_index = index;
@@ -337,7 +341,11 @@ PyObject* World::wrap_dict(PyObject* real, int at) {
     if (as_tensor(key)) return stop("a dict with tensors as keys is not captured");
     PyObject* value = PyDict_GetItemWithError(real, key);
     if (!value) return PyErr_Occurred() ? nullptr : stop("a dict changed while it was read");
-    const nb::object item = nb::steal(wrap(value, place(Step::DictItem, at, key)));
+    const bool by_key = compares_in_c(key);
+    if (!by_key && ordered)
+      return stop(fmt::format("an OrderedDict with a {} as a key is not captured", Py_TYPE(key)->tp_name));
+    const nb::object item = nb::steal(
+        wrap(value, by_key ? place(Step::DictItem, at, key) : place(Step::DictValue, at, nullptr, k)));
     if (!item.is_valid()) return nullptr;
     if ((ordered ? PyODict_SetItem(shadow.ptr(), key, item.ptr())
                  : PyDict_SetItem(shadow.ptr(), key, item.ptr())) < 0 ||
@@ -364,16 +372,12 @@ PyObject* World::wrap_set(PyObject* real, int at) {
   const nb::object iterator = nb::steal(PyObject_GetIter(copy.ptr()));
   while (PyObject* item = PyIter_Next(iterator.ptr())) {
     const nb::object owned = nb::steal(item);
-    const bool constant = is_value(item) || item == Py_None || PyBool_Check(item) || PyType_Check(item) ||
-                          PyFunction_Check(item) || builtins().is_constant(item) ||
-                          builtins().is_enumeration(item) ||
-                          (PyTuple_CheckExact(item) && builtins().is_tuple_of_values(item));
-    if (!constant && (!is_python_class(Py_TYPE(item)) || as_tensor(item)))
+    if ((!compares_in_c(item) && !builtins().is_constant(item) && !builtins().is_enumeration(item)) ||
+        as_tensor(item))
       return stop(fmt::format("a set with a {} in it is not captured", Py_TYPE(item)->tp_name));
   }
   if (Py_TYPE(real) != &PySet_Type && Py_TYPE(real) != &PyFrozenSet_Type)
     return stop("a subclass of set is not captured");
-  // Equality of sets compares their elements by their own __eq__ only where they are not the same object.
   const nb::object expected = nb::steal(PySet_Check(real) ? PySet_New(real) : PyFrozenSet_New(real));
   expect(at, Check::SetEqual, expected.ptr());
   if (PyFrozenSet_Check(real)) return remember(real, real, at);

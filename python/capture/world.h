@@ -46,9 +46,9 @@ class World {
   // --- reading: new references, null with an error set ---
   PyObject* wrap(PyObject* real, int place);
   PyObject* getattr(PyObject* o, PyObject* name);
-  PyObject* generic_attribute(PyObject* o, PyObject* name, bool* unbound);
   /// The same; a method of the type that only lacks its self comes as it is, with *unbound set.
   PyObject* get_method(PyObject* o, PyObject* name, bool* unbound);
+  PyObject* generic_attribute(PyObject* o, PyObject* name, bool* unbound);
   PyObject* global(Frame* f, PyObject* name);
   PyObject* subscript(PyObject* o, PyObject* key);
   PyObject* iterate(PyObject* o);
@@ -68,6 +68,9 @@ class World {
   /// Whether C may work on operands by their types' slots. Otherwise ends the capture.
   bool may_use(PyObject* o);
   bool may_use(PyObject* a, PyObject* b) { return may_use(a) && may_use(b); }
+  /// Whether the text of an object is the same for every object like it: does not show an address. Otherwise
+  /// ends the capture.
+  bool may_show(PyObject* o, int depth = 0);
   /// Truth of a value; -1 with an error set.
   int truth(PyObject* o);
 
@@ -133,7 +136,7 @@ class World {
   void same(int at, int other);
   /// Guards that an object from outside stays the same one.
   void keep_identity(PyObject* o) {
-    if (const int at = place_of(o); at >= 0) expect(place(Step::Itself, at), Check::Identity, original(o));
+    if (const int at = place_of(o); at >= 0) expect(at, Check::Identity, original(o));
   }
   /// The address of an object of the capture, which must not leave it.
   void note_address(PyObject* o, PyObject* number) {
@@ -158,7 +161,6 @@ class World {
   void guard_changed();
 
  private:
-  friend class Builtins;
   int place(Step step, int parent, PyObject* key = nullptr, Py_ssize_t index = 0);
   void expect(int place, Check check, PyObject* expected = nullptr, Py_ssize_t index = 0);
   PyObject* keep(PyObject* o);
@@ -179,7 +181,6 @@ class World {
   /// An attribute of a type, borrowed; null if there is none. Guarded.
   PyObject* type_attribute(PyTypeObject* type, PyObject* name);
   void guard_type(PyTypeObject* type);
-  PyObject* find_attribute(PyObject* o, PyObject* name, bool* unbound);
   PyObject* attribute_of_tensor(PyObject* o, PyObject* name, bool* unbound);
   PyObject* attribute_of_function(PyObject* o, PyObject* name);
   PyObject* attribute_of_type(PyTypeObject* type, PyObject* name);
@@ -188,10 +189,11 @@ class World {
   PyObject* attribute_of_nn_module(PyObject* o, PyObject* name, bool* found);
   PyObject* instance_attribute(PyObject* o, PyObject* name, bool* found);
   PyObject* bind(PyObject* descriptor, PyObject* o, PyTypeObject* type);
-  PyObject* overlay_of(PyObject* target, int place, bool make, bool globals);
+  /// What the capture wrote to an object or the dict of a module: a dict; null: nothing.
+  PyObject* overlay_of(PyObject* target) const;
+  PyObject* make_overlay(PyObject* target, int place, bool is_globals);
   /// Whether a function in C may run; otherwise ends the capture.
   bool may_call(PyObject* f, PyObject* const* args, size_t count);
-  bool is_plain_type(PyTypeObject* type);
   std::string user_stack() const;
 
   Frame* root_;
@@ -216,10 +218,8 @@ class World {
   std::vector<nb::object> kept_;
 };
 
-/// A new reference to a tensor's object.
-PyObject* wrap_tensor_object(const Tensor& t);
 /// Whether an object is a symbolic integer.
-bool is_sym_int(PyObject* o);
+inline bool is_sym_int(PyObject* o) { return Py_TYPE(o) == sym_int_type; }
 
 /// Whether a class was made by a class statement.
 bool is_python_class(PyTypeObject* type);

@@ -138,6 +138,7 @@ class _DeviceMode(overrides.TorchFunctionMode):
         return func(*args, **kwargs)
 
 
+_C._set_device_mode(_DeviceMode)
 _default_device_mode = None
 
 

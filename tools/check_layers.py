@@ -1,8 +1,8 @@
 """Checks that each folder of flambeau/ includes only what its layer may use.
 
 The layers and their dependencies are those that CMakeLists.txt declares with fl_layer(): a folder may include the
-layers it depends on, directly or not. LLVM's headers belong to layers declared with LLVM, oneDNN's to those with ONEDNN, and
-Python's to none.
+layers it depends on, directly or not. LLVM's headers belong to layers declared with LLVM, oneDNN's and pocketfft's
+likewise, and Python's to none.
 
 Usage: check_layers.py [ROOT]    prints one line for each violation; exit status 1 if there are any
 """
@@ -16,7 +16,7 @@ LAYER = re.compile(r"^\s*fl_layer\(\s*(\w+)([^)]*)\)", re.MULTILINE)
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 # First part of an included path -> the flag of fl_layer() that allows it; None: allowed nowhere.
 FOREIGN = {"llvm": "LLVM", "llvm-c": "LLVM", "dnnl.h": "ONEDNN", "dnnl.hpp": "ONEDNN", "oneapi": "ONEDNN",
-           "Python.h": None, "nanobind": None, "pybind11": None}
+           "pocketfft.hpp": "POCKETFFT", "Python.h": None, "nanobind": None, "pybind11": None}
 
 
 def declared_layers(cmake_text):
@@ -31,7 +31,7 @@ def declared_layers(cmake_text):
                 if dependency not in layers:
                     raise SystemExit(f"CMakeLists.txt: layer {name} depends on {dependency}, which is not declared before it")
                 allowed |= layers[dependency][0]
-        layers[name] = (allowed, set(words) & {"LLVM", "ONEDNN"})
+        layers[name] = (allowed, set(words) & set(FOREIGN.values()))
     if not layers:
         raise SystemExit("CMakeLists.txt: expected fl_layer() declarations, found none")
     return layers

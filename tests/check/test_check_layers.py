@@ -12,7 +12,7 @@ fl_layer(base    DEPENDS fmt::fmt)
 fl_layer(tensor  DEPENDS fl_base)
 fl_layer(op      DEPENDS fl_tensor)
 fl_layer(codegen DEPENDS fl_op RECURSE LLVM)
-fl_layer(library DEPENDS fl_base ONEDNN)
+fl_layer(library DEPENDS fl_base ONEDNN POCKETFFT)
 """
 
 
@@ -54,6 +54,10 @@ class Layers(unittest.TestCase):
         for header in ("<oneapi/dnnl/dnnl.hpp>", '"dnnl.h"'):
             self.assertEqual(self.found("flambeau/library/a.cpp", f"#include {header}\n"), [])
             self.assertEqual(len(self.found("flambeau/codegen/a.cpp", f"#include {header}\n")), 1)
+
+    def test_pocketfft(self):
+        self.assertEqual(self.found("flambeau/library/a.cpp", "#include <pocketfft.hpp>\n"), [])
+        self.assertEqual(len(self.found("flambeau/base/a.cpp", "#include <pocketfft.hpp>\n")), 1)
 
     def test_python_nowhere(self):
         self.assertEqual(len(self.found("flambeau/op/a.cpp", "#include <Python.h>\n")), 1)

@@ -4,9 +4,10 @@ Usage: bench_table.py [--build build] [--peer PYTHON] [--rounds 3] [--json FILE]
 
 A benchmark program prints lines {"name", "eager_ms", "compile_ms", "first_s"} (null: not measured). Its arguments are
 names; it runs those that it has, or all without arguments. The library's programs are the executables bench_* in
-BUILD/benchmarks; PyTorch's are benchmarks/peer/*.py except measure.py. Each round runs every program once, bench_X just
-before X.py; the table holds the medians over the rounds. The Python programs also run on this library, as `python -m flambeau X.py`: rows "NAME (Python)". A program without such lines runs once, and what it prints is
-shown. OMP_NUM_THREADS is the number of processors if not set.
+BUILD/benchmarks; PyTorch's are benchmarks/peer/*.py except measure.py. These run on this library too, as
+`python -m flambeau X.py`: rows "NAME (Python)". Each round runs every program once, bench_X just before X.py; the table
+holds the medians over the rounds. A program without such lines runs once, and what it prints is shown.
+OMP_NUM_THREADS is the number of processors if not set.
 """
 import argparse
 import json
@@ -16,7 +17,8 @@ import statistics
 import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+from source_files import ROOT
+
 FIELDS = ("eager_ms", "compile_ms", "first_s")
 # What to reach: ours (the better of eager and compiled) over PyTorch's torch.compile ("compile") or the better one of its two ("better");
 # or a time of ours alone, in ms ("ms"). "first": seconds of the first compiled call.
@@ -39,14 +41,24 @@ GOALS = {
 }
 
 
+def python_of_module(build, peer):
+    """The interpreter for the programs on this library: PyTorch's, which may have collections of models, or this one."""
+    environment = {**os.environ, "PYTHONPATH": str(build / "python")}
+    for python in filter(None, (peer, sys.executable)):
+        if not subprocess.run([python, "-c", "import flambeau._C"], env=environment, capture_output=True).returncode:
+            return python
+    print("bench: no Python module for this interpreter or PyTorch's: no rows of Python", file=sys.stderr)
+    return None
+
+
 def programs(build, peer):
     """[(side, command)] of one round."""
     ours = {path.name.removeprefix("bench_"): [str(path)] for path in (build / "benchmarks").glob("bench_*")
             if path.is_file() and os.access(path, os.X_OK)}
-    theirs = {path.stem: [peer, str(path)] for path in (ROOT / "benchmarks/peer").glob("*.py")
-              if peer and path.stem != "measure"}
-    here = {path.stem: [peer or sys.executable, "-m", "flambeau", str(path)] for path in (ROOT / "benchmarks/peer").glob("*.py")
-            if path.stem != "measure" and (build / "python/flambeau").is_dir()}
+    scripts = {path.stem: str(path) for path in (ROOT / "benchmarks/peer").glob("*.py") if path.stem != "measure"}
+    theirs = {stem: [peer, path] for stem, path in scripts.items() if peer}
+    python = python_of_module(build, peer)
+    here = {stem: [python, "-m", "flambeau", path] for stem, path in scripts.items() if python}
     order = sorted(ours.keys() | theirs.keys() | here.keys())
     tables = (("ours", ours), ("python", here), ("peer", theirs))
     return [(side, table[stem]) for stem in order for side, table in tables if stem in table]

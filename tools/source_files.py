@@ -1,4 +1,4 @@
-"""The C++ files of the project, found without git: what the checks look at."""
+"""The C++ files of the project, found without git: what the checks look at; and where the project is."""
 import pathlib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent

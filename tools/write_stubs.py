@@ -271,7 +271,7 @@ def compiled_text(fl):
     return "\n".join([NAMES, *classes, LATE_NAMES, *named, tensor, "".join(values), "".join(functions)])
 
 
-def kind_of(value, prefix=""):
+def kind_of(value, prefix):
     """The type of a constant, as the stub calls it."""
     kind = type(value).__name__
     return prefix + kind if kind in ("dtype", "layout", "memory_format") else "Any"

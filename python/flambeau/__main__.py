@@ -1,4 +1,5 @@
 """python -m flambeau script.py args: runs a program that says `import torch` on Flambeau."""
+import os
 import runpy
 import sys
 
@@ -24,7 +25,7 @@ def main():
         runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
     else:
         sys.argv = arguments
-        sys.path[0] = __import__("os").path.dirname(__import__("os").path.abspath(arguments[0]))
+        sys.path[0] = os.path.dirname(os.path.abspath(arguments[0]))
         runpy.run_path(arguments[0], run_name="__main__")
     return 0
 

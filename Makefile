@@ -1,14 +1,15 @@
 # The commands of this project; CONTRIBUTING.md explains them. Everything is quick the second time.
 #   make demo    set up, build and run the main example
 #   make test    set up, build and run all tests
-#   make bench   run the benchmarks, beside PyTorch where there is one (make peer, or PEER_PYTHON=...)
+#   make test-pythons  build the Python module for this machine's other interpreters, and test it (PYTHONS=... names them)
+#   make bench   run the benchmarks (NAMES=... some), beside PyTorch where there is one (make peer, or PEER_PYTHON=...)
 #   make peer    install PyTorch in .peer, for make bench
 #   make check   formatting and layering; make format formats
 # FLAMBEAU_BUILD_DIR=... chooses the build folder.
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := demo
-.PHONY: demo test bench peer check format clean build setup configure test-cpp test-python
+.PHONY: demo test bench peer check format clean build setup configure test-cpp test-python test-pythons
 
 BUILD := $(or $(FLAMBEAU_BUILD_DIR),build)
 PYTHON_ENV := .venv/bin/python
@@ -42,9 +43,12 @@ test-python: test-cpp
 	  echo "test: the Python module is not built: tests/python is not run"; \
 	fi
 
+test-pythons: build
+	@$(PYTHON_ENV) tools/test_pythons.py $(BUILD) $(PYTHONS)
+
 bench: configure
 	@cmake --build $(BUILD)
-	@$(PYTHON_ENV) tools/bench_table.py --build $(BUILD) $(if $(PEER),--peer $(PEER))
+	@$(PYTHON_ENV) tools/bench_table.py --build $(BUILD) $(if $(PEER),--peer $(PEER)) $(NAMES)
 
 peer:
 	@tools/setup.sh .peer tools/requirements-peer.txt

@@ -6,6 +6,8 @@ option(FLAMBEAU_PYTHON "Build the Python module" ON)
 option(FLAMBEAU_CUDA "Build for CUDA devices where CUDA's headers are found" ON)
 option(FLAMBEAU_LLVM_STATIC "Link LLVM statically" OFF)
 set(FLAMBEAU_ONEDNN_ROOT "" CACHE PATH "Prefix of oneDNN (include/, lib/); empty: search, and build without it if there is none")
+set(FLAMBEAU_PYTHON_EXECUTABLE "" CACHE FILEPATH "The Python that the module is for; empty: that of .venv, or the first that is found")
+set(FLAMBEAU_LIBRARY "" CACHE FILEPATH "libflambeau.so of another build folder: only the Python module is built, over this library")
 set(FLAMBEAU_SANITIZE "" CACHE STRING "Sanitizers for the whole build: address;undefined or thread")
 
 set(CMAKE_CXX_STANDARD 20)

@@ -244,9 +244,9 @@ std::array<Inner, 3> preferred_layouts(const ConvolutionDesc& d) {
 
 std::unique_ptr<Recipe> build_convolution(const ConvolutionDesc& d, int threads) {
   ThreadScope scope(threads);
-  const Descs given = given_descs(d);
   for (const Inner inner : preferred_layouts(d))
-    if (std::unique_ptr<Recipe> recipe = assemble(d, threads, given, inner)) return recipe;
+    if (auto recipe = unless_refused([&] { return assemble(d, threads, given_descs(d), inner); }))
+      return recipe;
   return nullptr;
 }
 

@@ -48,9 +48,7 @@ void choose_gemm(dnnl::matmul::primitive_desc& kernel) {
   kernel = gemm;
 }
 
-}  // namespace
-
-std::unique_ptr<Recipe> build_matmul(const MatmulDesc& d, int threads) {
+std::unique_ptr<Recipe> assemble(const MatmulDesc& d, int threads) {
   using dnnl::memory;
   ThreadScope scope(threads);
   const memory::desc a = matrix_desc(d, d.a, d.m, d.k), b = matrix_desc(d, d.b, d.k, d.n);
@@ -92,6 +90,12 @@ std::unique_ptr<Recipe> build_matmul(const MatmulDesc& d, int threads) {
     recipe->add_step(kernel.get(), {{DNNL_ARG_SRC, kA}, {DNNL_ARG_WEIGHTS, kB}, {DNNL_ARG_DST, kC}});
   }
   return recipe;
+}
+
+}  // namespace
+
+std::unique_ptr<Recipe> build_matmul(const MatmulDesc& d, int threads) {
+  return unless_refused([&] { return assemble(d, threads); });
 }
 
 #else

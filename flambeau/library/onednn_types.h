@@ -2,6 +2,7 @@
 #pragma once
 #include <cstring>
 
+#include "flambeau/base/error.h"
 #include "flambeau/library/recipe.h"
 
 namespace fl::library {
@@ -30,6 +31,18 @@ inline dnnl::engine library_engine() {
 /// The library's plain loops: correct, and far slower than a generated kernel.
 inline bool is_reference(const dnnl::primitive_desc_base& desc) {
   return std::strstr(desc.impl_info_str(), "ref") != nullptr;
+}
+
+/// What `build` makes. Null where the library throws, as it does on layouts that it has no words for
+/// (matrices of a batch that overlap, say): nothing of its own leaves this folder.
+template <class F>
+std::unique_ptr<Recipe> unless_refused(F build) {
+  try {
+    return build();
+  } catch (const dnnl::error& e) {
+    FL_CHECK(e.status != dnnl_out_of_memory, OutOfMemoryError, "oneDNN found no memory: {}", e.what());
+    return nullptr;
+  }
 }
 
 }  // namespace fl::library

@@ -261,6 +261,19 @@ TEST_F(LibraryMatmul, RefusesLayoutsWithoutUnitStride) {
   EXPECT_FALSE(matmul_supported(d));
 }
 
+TEST_F(LibraryMatmul, RefusesBatchesThatOverlap) {
+  MatmulDesc d = MatmulDesc::dense(ScalarKind::F32, 3, 4, 5);
+  d.batch = {1, 2};
+  d.b.batch[1] = 20;
+  d.c.batch[1] = 12;
+  for (const int64_t step : {1, 5, 14}) {
+    d.a.batch[1] = step;
+    EXPECT_FALSE(matmul_supported(d)) << step;
+  }
+  d.a.batch[1] = 15;
+  EXPECT_TRUE(matmul_supported(d));
+}
+
 TEST_F(LibraryMatmul, NegativeSizeIsAnError) {
   EXPECT_THROW(plan_matmul(MatmulDesc::dense(ScalarKind::F32, -1, 4, 4)), ValueError);
 }

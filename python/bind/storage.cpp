@@ -89,11 +89,22 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
 Sizes expect_sizes(nb::handle h, const char* where) {
   const std::optional<Sizes> sizes = as_int_list(h);
   FL_CHECK(sizes, TypeError, "{}: expected a list of integers, got {}", where, python_type(h));
+  for (SymInt s : *sizes)
+    FL_CHECK(s >= SymInt(0), RuntimeError, "{}: expected sizes and strides of at least 0, got {}", where,
+             to_string(*sizes));
   return *sizes;
+}
+
+void check_strides(const Sizes& sizes, const Sizes& strides) {
+  FL_CHECK(sizes.size() == strides.size(), RuntimeError,
+           "setStorage: expected a stride for each size, got sizes {} and strides {}", to_string(sizes),
+           to_string(strides));
 }
 
 /// Raises RuntimeError where a storage is too small for such a tensor.
 void check_fits(const TensorSpec& spec, const Storage& storage) {
+  FL_CHECK(spec.offset.expect_int() >= 0, RuntimeError, "setStorage: storage offset {} is negative",
+           spec.offset);
   FL_CHECK(spec.storage_bytes().expect_int() <= storage.bytes(), RuntimeError,
            "setStorage: sizes {}, strides {}, storage offset {} require {} bytes, which are out of bounds "
            "for storage of size {}",
@@ -109,6 +120,7 @@ Tensor tensor_on(const StorageObject& s, nb::handle dtype, int64_t offset, nb::h
   spec.sizes = expect_sizes(sizes, "a tensor on a storage");
   spec.strides =
       strides.is_none() ? contiguous_strides(spec.sizes) : expect_sizes(strides, "a tensor on a storage");
+  check_strides(spec.sizes, spec.strides);
   spec.dtype = *d;
   spec.device = s.storage->device();
   spec.offset = offset;
@@ -119,6 +131,7 @@ Tensor tensor_on(const StorageObject& s, nb::handle dtype, int64_t offset, nb::h
 /// Makes `t` a tensor on another storage.
 void set_storage(const Tensor& t, const Tensor& from, int64_t offset, const Sizes& sizes,
                  const Sizes& strides) {
+  check_strides(sizes, strides);
   TensorSpec spec = t.spec();
   spec.sizes = sizes;
   spec.strides = strides;

@@ -149,6 +149,22 @@ def test_copies_and_pickles():
         copy.deepcopy(p * 2)
 
 
+def test_tensors_stay_inside_of_their_storage():
+    x = fl.arange(4.0)
+    assert fl.empty(0).set_(x.untyped_storage(), 1, (2,), (2,)).tolist() == [1, 3]
+    for offset, size, stride in ((-1, (2,), (1,)), (3, (2,), (1,)), (0, (2,), (-1,)), (0, (-2,), (1,))):
+        with pytest.raises(RuntimeError, match="negative|at least 0|out of bounds"):
+            fl.empty(0).set_(x.untyped_storage(), offset, size, stride)
+    for source in (x, x.untyped_storage()):
+        with pytest.raises(RuntimeError, match="a stride for each size"):
+            fl.empty(0).set_(source, 0, (2, 2), (1,))
+    with pytest.raises(RuntimeError, match="at least 0"):
+        x.resize_(-2)
+    for size, stride, offset in (((2,), (1,), 3), ((5,), (1,), 0), ((1,), (1,), -1)):
+        with pytest.raises(RuntimeError, match="negative|need a storage"):
+            x.as_strided(size, stride, offset)
+
+
 def test_size_is_a_tuple():
     s = fl.ones(2, 3).shape
     assert s == (2, 3) and s.numel() == 6 and repr(s) == "torch.Size([2, 3])" and hash(s) == hash((2, 3))

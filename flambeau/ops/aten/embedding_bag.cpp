@@ -1,6 +1,7 @@
 #include "flambeau/ops/aten/embedding_bag.h"
 
 #include "flambeau/ops/functions.h"
+#include "flambeau/ops/readable.h"
 #include "flambeau/ops/rules.h"
 #include "flambeau/ops/samples.h"
 
@@ -29,6 +30,15 @@ void check_call(const Tensor& weight, const Tensor& indices, const Tensor& offse
                                      per_sample.sizes()[0] == indices.sizes()[0]),
            RuntimeError,
            "expected per_sample_weights to be a 1D tensor of weight's dtype with one element an index");
+  if (!is_readable(offsets) || offsets.numel() == SymInt(0)) return;
+  const int64_t first = select(offsets, 0, 0).item().to_int(), last = select(offsets, 0, -1).item().to_int();
+  FL_CHECK(first == 0, RuntimeError,
+           "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
+           "However, got {}",
+           first);
+  FL_CHECK(SymInt(last) <= indices.sizes()[0], RuntimeError,
+           "offsets[-1] can not be greater than input's length {} but got offsets[-1] of {}",
+           indices.sizes()[0], last);
 }
 
 /// The position (in indices) of the maximum of each bag, a column each: the first where several are equal.
@@ -112,6 +122,18 @@ void define_embedding_bag(OpTable& t) {
              out.push_back({{table(), indices, offsets, false, 3, false, Value(), false, Value()},
                             "mode",
                             "ValueError: has to be 0, 1 or 2"});
+             const auto wrong = [&](std::vector<int64_t> at, std::vector<int64_t> from, const char* error) {
+               const auto vector = [](const std::vector<int64_t>& v) {
+                 return tensor_from<int64_t>(v, Sizes{SymInt(static_cast<int64_t>(v.size()))});
+               };
+               out.push_back({{table(), vector(at), vector(from), false, 0, false, Value(), false, Value()},
+                              error,
+                              error});
+             };
+             wrong({1, 5}, {0}, "IndexError: out of ");
+             wrong({1, -1}, {0}, "IndexError: out of ");
+             wrong({1, 2}, {1}, "RuntimeError: has to be 0");
+             wrong({1, 2}, {0, 3}, "RuntimeError: greater than input's length");
              return out;
            },
            {.dtypes = dtypes::full_floats})});

@@ -121,13 +121,13 @@ void check_source(const Tensor& self, int64_t dim, const Tensor& index, const Te
            index.numel(), count, dim);
 }
 
-/// Every position of the dimension asks whether the index names it.
+/// The places along the dimension are marked first; marks are the same for every other dimension.
 Tensor filled_along(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& value) {
   const Tensor at = as_vector(to_dtype(index, DType::Int64));
   const SymInt size = self.dim() == 0 ? SymInt(1) : self.size(dim);
   const Tensor wrapped = where(lt(at, 0), add(at, size), at);
-  const Tensor named =
-      any(eq(arange_end(size, DType::Int64, self.device()), unsqueeze(wrapped, 1)), IntList{SymInt(0)});
+  const Tensor mark = ones(at.sizes(), DType::Bool, self.device());
+  const Tensor named = _scatter(zeros({size}, DType::Bool, self.device()), 0, wrapped, mark, "set");
   Sizes along(self.dim(), SymInt(1));
   if (self.dim() > 0) along[wrap_dim(dim, self.dim())] = size;
   return masked_fill(self, view(named, along), value);
@@ -215,10 +215,14 @@ void define_selection(OpTable& t) {
                 },
             .samples = samples::custom(
                 [](SampleMaker& m, const Samples& o) {
+                  const auto x = [&](IntList sizes) { return m.make(sizes, o.low, o.high); };
                   return std::vector<Sample>{
-                      {{m.make({3, 4}, o.low, o.high), 1, m.make_index({2}, 0, 4), m.make({}, o.low, o.high)},
-                       "",
-                       ""}};
+                      {{x({3, 4}), 1, m.make_index({2}, 0, 4), x({})}, "", ""},
+                      {{x({3, 4}), 0, m.make_index({5}, -3, 3), x({})}, "from the end, twice", ""},
+                      {{x({}), 0, m.make_index({1}, 0, 1), x({})}, "0-dim", ""},
+                      {{x({3, 4}), 1, m.make_index({0}, 0, 4), x({})}, "no index", ""},
+                      {{x({3, 4}), 0, m.make_index({2}, 3, 5), x({})}, "out of range", "IndexError: out of "},
+                      {{x({3, 4}), 0, m.make_index({2}, -5, -3), x({})}, "before", "IndexError: out of "}};
                 },
                 {.dtypes = dtypes::integers | dtypes::floats})});
 }

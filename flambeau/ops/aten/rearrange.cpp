@@ -3,6 +3,7 @@
 
 #include "flambeau/ops/functions.h"
 #include "flambeau/ops/prims/view_geometry.h"
+#include "flambeau/ops/readable.h"
 #include "flambeau/ops/rules.h"
 #include "flambeau/ops/samples.h"
 
@@ -200,13 +201,24 @@ void define_repeating(OpTable& t) {
        })});
 }
 
+/// In a capture classes can't be looked at; the scatter finds those out of range when the program runs.
 Tensor one_hot_of(Tensor self, int64_t num_classes) {
   FL_CHECK(self.dtype() == DType::Int64, RuntimeError,
            "one_hot is only applicable to index tensor of type LongTensor, got {}", name(self.dtype()));
   FL_CHECK(num_classes > 0, NotImplementedError,
            "one_hot needs num_classes > 0, got {}: the largest class is not read from the elements",
            num_classes);
-  return to_dtype(eq(unsqueeze(self, -1), arange_end(num_classes, DType::Int64)), DType::Int64);
+  if (is_readable(self) && self.numel() != SymInt(0)) {
+    const int64_t least = amin(self).item().to_int(), most = amax(self).item().to_int();
+    FL_CHECK(least >= 0, RuntimeError, "Class values must be non-negative, got {}.", least);
+    FL_CHECK(most < num_classes, RuntimeError,
+             "Class values must be smaller than num_classes: {} is not below {}.", most, num_classes);
+  }
+  Sizes sizes = self.sizes();
+  sizes.push_back(num_classes);
+  const Tensor at = unsqueeze(self, -1);
+  return _scatter(zeros(sizes, DType::Int64, self.device()), -1, at,
+                  ones(at.sizes(), DType::Int64, self.device()), "set");
 }
 
 Tensor turned(Tensor self, int64_t k, IntList dims) {
@@ -246,8 +258,11 @@ void define_turning(OpTable& t) {
        .tags = kPlain,
        .decompose = one_hot_of,
        .samples = samples::custom([](SampleMaker& m, const Samples&) {
-         return std::vector<Sample>{{{m.make_index({2, 3}, 0, 4), 4}, "", ""},
-                                    {{m.make({2}), 4}, "floats", "RuntimeError: index tensor"}};
+         return std::vector<Sample>{
+             {{m.make_index({2, 3}, 0, 4), 4}, "", ""},
+             {{m.make({2}), 4}, "floats", "RuntimeError: index tensor"},
+             {{m.make_index({2}, 4, 6), 4}, "class", "RuntimeError: smaller than num_classes"},
+             {{m.make_index({2}, -2, 0), 4}, "negative", "RuntimeError: be non-negative"}};
        })});
   t.define(
       rot90,

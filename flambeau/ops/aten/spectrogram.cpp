@@ -1,6 +1,7 @@
 // Short-time Fourier transforms, and signals from them.
 #include "flambeau/ops/aten/fft.h"
 #include "flambeau/ops/functions.h"
+#include "flambeau/ops/readable.h"
 #include "flambeau/ops/rules.h"
 #include "flambeau/ops/samples.h"
 
@@ -121,7 +122,7 @@ Tensor signal_of(Tensor self, int64_t n_fft, std::optional<int64_t> hop_length,
   const auto cut = [&](const Tensor& x) { return slice(x, 1, start, end, 1); };
   Tensor signal = cut(overlapped(mul(pieces, w), size, f));
   const Tensor envelope = cut(overlapped(weight, size, f));
-  if (envelope.has_data() && !is_complex(envelope.dtype()))
+  if (is_readable(envelope) && !is_complex(envelope.dtype()))
     FL_CHECK(
         envelope.numel() == SymInt(0) || amin(abs(envelope)).item().to_double() > 1e-11, RuntimeError,
         "istft: window overlap add min: 0 somewhere, so that the signal can't be had from this window and "

@@ -11,16 +11,11 @@ constexpr Tag kView = Tag::View | Tag::NoInPlace | Tag::NoOut;
 /// Memory that is there has to hold every element of the view; what a capture traces has none.
 void check_fits(const Value& self, const TensorSpec& view) {
   if (!self.is_tensor() || !self.tensor().has_data()) return;
-  const int64_t bytes = self.tensor().storage()->bytes(), offset = view.offset.guard_int();
-  FL_CHECK(offset >= 0, RuntimeError, "as_strided: storage offset {} is negative", offset);
-  int64_t end = offset + 1;
-  for (size_t d = 0; d < view.sizes.size(); ++d) {
-    if (view.sizes[d].guard_int() == 0) return;
-    end += (view.sizes[d].guard_int() - 1) * view.strides[d].guard_int();
-  }
-  FL_CHECK(end * size_of(view.dtype) <= bytes, RuntimeError,
+  FL_CHECK(view.offset >= SymInt(0), RuntimeError, "as_strided: storage offset {} is negative", view.offset);
+  const int64_t needed = view.storage_bytes().guard_int(), there = self.tensor().storage()->bytes();
+  FL_CHECK(needed <= there, RuntimeError,
            "as_strided: sizes {}, strides {} and storage offset {} need a storage of {} bytes, but it has {}",
-           to_string(view.sizes), to_string(view.strides), offset, end * size_of(view.dtype), bytes);
+           to_string(view.sizes), to_string(view.strides), view.offset, needed, there);
 }
 
 void define_as_strided(OpTable& t) {

@@ -355,10 +355,24 @@ def test_dropout_keeps_the_mean():
         fl.ones(2, 3), fl.ones(2, 3), ignore_index=1)),
     (RuntimeError, "Expected floating point type for target", lambda: F.cross_entropy(
         fl.ones(2, 3), fl.ones(2, 3, dtype=fl.int64))),
+    (RuntimeError, "smaller than num_classes", lambda: F.one_hot(fl.tensor([1, 3]), 3)),
+    (RuntimeError, "non-negative", lambda: F.one_hot(fl.tensor([1, -1]), 3)),
 ])
 def test_errors(error, text, call):
     with pytest.raises(error, match=text):
         call()
+
+
+def test_indices_out_of_range_in_compiled_functions():
+    hot, x = fl.compile(lambda i: F.one_hot(i, 4) * 2), fl.zeros(4)
+    fill = fl.compile(lambda i: x.index_fill(0, i, 1.0) * 2)
+    assert hot(fl.tensor([3, 0])).tolist() == [[0, 0, 0, 2], [2, 0, 0, 0]]
+    assert fill(fl.tensor([3, -4])).tolist() == [2, 0, 0, 2]
+    for wrong in ([4, 0], [1, -5]):
+        with pytest.raises(RuntimeError, match="Class values must be"):
+            hot(fl.tensor(wrong))
+        with pytest.raises(IndexError, match="out of range|out of bounds"):
+            fill(fl.tensor(wrong))
 
 
 def test_results_in_given_tensors():

@@ -8,15 +8,16 @@ namespace fl {
 namespace {
 
 enum class Kind { Lstm, Gru, Tanh, Relu };
+constexpr const char* kNames[] = {"lstm", "gru", "rnn_tanh", "rnn_relu"};
 
 /// What a network is told beside its tensors.
 struct Network {
   Kind kind;
-  const char* name;
   bool has_biases;
   int64_t layers;
   double dropout;
   bool train, bidirectional;
+  const char* name() const { return kNames[static_cast<int>(kind)]; }
   int directions() const { return bidirectional ? 2 : 1; }
 };
 
@@ -29,7 +30,7 @@ std::vector<Direction> directions_of(const Network& n, TensorList params, bool p
   const size_t each = 2 + (n.has_biases ? 2 : 0) + (projects ? 1 : 0);
   const size_t count = static_cast<size_t>(n.layers * n.directions());
   FL_CHECK(params.size() == count * each, RuntimeError,
-           "{}: expected {} parameters ({} layers of {} directions, {} each), got {}", n.name, count * each,
+           "{}: expected {} parameters ({} layers of {} directions, {} each), got {}", n.name(), count * each,
            n.layers, n.directions(), each, params.size());
   std::vector<Direction> out;
   for (size_t k = 0; k < count; ++k) {
@@ -81,7 +82,7 @@ void check_states(const Network& n, const Tensor& h, const Tensor& c, SymInt bat
   for (const Tensor* state : {&h, &c}) {
     if (!state->defined()) continue;
     FL_CHECK(state->dim() == 3 && state->sizes()[0] == SymInt(count) && state->sizes()[1] == batch,
-             RuntimeError, "{}: expected a state of sizes [{}, {}, hidden], got {}", n.name, count, batch,
+             RuntimeError, "{}: expected a state of sizes [{}, {}, hidden], got {}", n.name(), count, batch,
              to_string(state->sizes()));
   }
 }
@@ -89,9 +90,9 @@ void check_states(const Network& n, const Tensor& h, const Tensor& c, SymInt bat
 /// All layers over packed rows. c is undefined but for an LSTM.
 LayerResult run_network(const Network& n, Tensor rows, const Tensor& h, const Tensor& c, TensorList params,
                         IntList batch_sizes) {
-  FL_CHECK(n.layers > 0, RuntimeError, "{}: expected 1 or more layers, got {}", n.name, n.layers);
+  FL_CHECK(n.layers > 0, RuntimeError, "{}: expected 1 or more layers, got {}", n.name(), n.layers);
   FL_CHECK(!batch_sizes.empty(), RuntimeError, "{}: Expected sequence length to be larger than 0 in RNN",
-           n.name);
+           n.name());
   check_states(n, h, c, batch_sizes[0]);
   const bool projects = c.defined() && h.sizes()[2] != c.sizes()[2];
   const std::vector<Direction> directions = directions_of(n, params, projects);
@@ -118,7 +119,7 @@ LayerResult run_network(const Network& n, Tensor rows, const Tensor& h, const Te
 /// Sequences of one length, (length, batch, features) or (batch, length, features).
 LayerResult run_padded(const Network& n, const Tensor& input, const Tensor& h, const Tensor& c,
                        TensorList params, bool batch_first) {
-  FL_CHECK(input.dim() == 3, RuntimeError, "{}: expected input of 3 dimensions, got sizes {}", n.name,
+  FL_CHECK(input.dim() == 3, RuntimeError, "{}: expected input of 3 dimensions, got sizes {}", n.name(),
            to_string(input.sizes()));
   const Tensor x = batch_first ? transpose(input, 0, 1) : input;
   const SymInt length = x.sizes()[0], batch = x.sizes()[1];
@@ -133,23 +134,23 @@ LayerResult run_padded(const Network& n, const Tensor& input, const Tensor& h, c
 /// Sequences of unequal lengths as PackedSequence holds them.
 LayerResult run_packed(const Network& n, const Tensor& data, const Tensor& batch_sizes, const Tensor& h,
                        const Tensor& c, TensorList params) {
-  FL_CHECK(data.dim() == 2, RuntimeError, "{}: expected packed data of 2 dimensions, got sizes {}", n.name,
+  FL_CHECK(data.dim() == 2, RuntimeError, "{}: expected packed data of 2 dimensions, got sizes {}", n.name(),
            to_string(data.sizes()));
   FL_CHECK(batch_sizes.dim() == 1 && is_integral(batch_sizes.dtype()), RuntimeError,
-           "{}: batch_sizes have to be a vector of integers, got {} of sizes {}", n.name,
+           "{}: batch_sizes have to be a vector of integers, got {} of sizes {}", n.name(),
            name(batch_sizes.dtype()), to_string(batch_sizes.sizes()));
   Sizes sizes;
   int64_t rows = 0;
   for (int64_t t = 0; t < batch_sizes.sizes()[0].guard_int(); ++t) {
     const int64_t size = select(batch_sizes, 0, t).item().to_int();
     FL_CHECK(size > 0 && (t == 0 || SymInt(size) <= sizes.back()), RuntimeError,
-             "{}: batch_sizes have to be positive and in descending order, got {} at position {}", n.name,
+             "{}: batch_sizes have to be positive and in descending order, got {} at position {}", n.name(),
              size, t);
     sizes.push_back(size);
     rows += size;
   }
   FL_CHECK(data.sizes()[0] == SymInt(rows), RuntimeError,
-           "{}: batch_sizes add up to {}, the data has {} rows", n.name, rows, data.sizes()[0]);
+           "{}: batch_sizes add up to {}, the data has {} rows", n.name(), rows, data.sizes()[0]);
   return run_network(n, data, h, c, params, sizes);
 }
 
@@ -161,7 +162,7 @@ std::pair<Tensor, Tensor> lstm_states(TensorList hx) {
 std::tuple<Tensor, Tensor, Tensor> lstm_of(Tensor input, TensorList hx, TensorList params, bool has_biases,
                                            int64_t layers, double dropout, bool train, bool bidirectional,
                                            bool batch_first) {
-  const Network n{Kind::Lstm, "lstm", has_biases, layers, dropout, train, bidirectional};
+  const Network n{Kind::Lstm, has_biases, layers, dropout, train, bidirectional};
   const auto [h, c] = lstm_states(hx);
   const LayerResult r = run_padded(n, input, h, c, params, batch_first);
   return {r.output, r.h, r.c};
@@ -169,19 +170,17 @@ std::tuple<Tensor, Tensor, Tensor> lstm_of(Tensor input, TensorList hx, TensorLi
 std::tuple<Tensor, Tensor, Tensor> lstm_packed_of(Tensor data, Tensor batch_sizes, TensorList hx,
                                                   TensorList params, bool has_biases, int64_t layers,
                                                   double dropout, bool train, bool bidirectional) {
-  const Network n{Kind::Lstm, "lstm", has_biases, layers, dropout, train, bidirectional};
+  const Network n{Kind::Lstm, has_biases, layers, dropout, train, bidirectional};
   const auto [h, c] = lstm_states(hx);
   const LayerResult r = run_packed(n, data, batch_sizes, h, c, params);
   return {r.output, r.h, r.c};
 }
 
-constexpr const char* kNames[] = {"lstm", "gru", "rnn_tanh", "rnn_relu"};
-
 template <Kind K>
 std::tuple<Tensor, Tensor> padded_of(Tensor input, Tensor hx, TensorList params, bool has_biases,
                                      int64_t layers, double dropout, bool train, bool bidirectional,
                                      bool batch_first) {
-  const Network n{K, kNames[static_cast<int>(K)], has_biases, layers, dropout, train, bidirectional};
+  const Network n{K, has_biases, layers, dropout, train, bidirectional};
   const LayerResult r = run_padded(n, input, hx, {}, params, batch_first);
   return {r.output, r.h};
 }
@@ -189,7 +188,7 @@ template <Kind K>
 std::tuple<Tensor, Tensor> packed_of(Tensor data, Tensor batch_sizes, Tensor hx, TensorList params,
                                      bool has_biases, int64_t layers, double dropout, bool train,
                                      bool bidirectional) {
-  const Network n{K, kNames[static_cast<int>(K)], has_biases, layers, dropout, train, bidirectional};
+  const Network n{K, has_biases, layers, dropout, train, bidirectional};
   const LayerResult r = run_packed(n, data, batch_sizes, hx, {}, params);
   return {r.output, r.h};
 }
@@ -260,7 +259,9 @@ constexpr Tag kTags = Tag::NoInPlace | Tag::NoOut;
 constexpr const char* kPackedDoc =
     "The same over packed sequences: rows of data for each step, batch_sizes of them, the longest first.";
 
-void define_networks(OpTable& t) {
+}  // namespace
+
+void define_recurrent(OpTable& t) {
   t.define(
       lstm,
       {.doc = "An LSTM: all outputs of the last layer, and h and c after the last step of every layer "
@@ -300,9 +301,5 @@ void define_networks(OpTable& t) {
                              .decompose = packed_of<Kind::Relu>,
                              .samples = packed_samples<1>()});
 }
-
-}  // namespace
-
-void define_recurrent(OpTable& t) { define_networks(t); }
 
 }  // namespace fl

@@ -8,7 +8,7 @@ namespace fl {
 namespace {
 
 void check_cell(const Tensor& input, const Tensor& state, const Tensor& w_ih, const Tensor& w_hh,
-                const char* op) {
+                std::string_view op) {
   FL_CHECK(input.dim() == 2 && state.dim() == 2, RuntimeError,
            "{}: expected input and state of 2 dimensions, got sizes {} and {}", op, to_string(input.sizes()),
            to_string(state.sizes()));
@@ -28,11 +28,17 @@ Tensor by_gate(const Tensor& x, int64_t gates, SymInt hidden) {
   return view(x, {x.sizes()[0], SymInt(gates), hidden});
 }
 
+/// w_ih input + b_ih + w_hh hx + b_hh.
+Tensor sums(const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh, const Tensor& b_ih,
+            const Tensor& b_hh, std::string_view op) {
+  check_cell(input, hx, w_ih, w_hh, op);
+  return add(linear(input, w_ih, b_ih), linear(hx, w_hh, b_hh));
+}
+
 std::tuple<Tensor, Tensor> lstm_cell_of(Tensor input, TensorList hx, Tensor w_ih, Tensor w_hh, Tensor b_ih,
                                         Tensor b_hh) {
   FL_CHECK(hx.size() == 2, RuntimeError, "lstm_cell expects two hidden states, got {}", hx.size());
-  check_cell(input, hx[0], w_ih, w_hh, "lstm_cell");
-  const Tensor gates = add(linear(input, w_ih, b_ih), linear(hx[0], w_hh, b_hh));
+  const Tensor gates = sums(input, hx[0], w_ih, w_hh, b_ih, b_hh, "lstm_cell");
   return _lstm_step(by_gate(gates, 4, hx[1].size(-1)), to_dtype(hx[1], gates.dtype()));
 }
 
@@ -42,10 +48,10 @@ Tensor gru_cell_of(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor b_i
   return _gru_step(x, by_gate(linear(hx, w_hh, b_hh), 3, hx.size(-1)), to_dtype(hx, x.dtype()));
 }
 
-Tensor sums(const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh, const Tensor& b_ih,
-            const Tensor& b_hh, const char* op) {
-  check_cell(input, hx, w_ih, w_hh, op);
-  return add(linear(input, w_ih, b_ih), linear(hx, w_hh, b_hh));
+/// The definition of `op`; f: what the sums become.
+template <const auto& op, const auto& f>
+Tensor plain_cell_of(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor b_ih, Tensor b_hh) {
+  return f(sums(input, hx, w_ih, w_hh, b_ih, b_hh, name_of(op)));
 }
 
 template <int64_t Gates>
@@ -79,22 +85,14 @@ void define_recurrent_cell(OpTable& t) {
                       .tags = kTags,
                       .decompose = gru_cell_of,
                       .samples = cell_samples<3>()});
-  t.define(rnn_tanh_cell,
-           {.doc = "tanh(w_ih input + b_ih + w_hh hx + b_hh).",
-            .tags = kTags,
-            .decompose =
-                [](Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor b_ih, Tensor b_hh) {
-                  return tanh(sums(input, hx, w_ih, w_hh, b_ih, b_hh, "rnn_tanh_cell"));
-                },
-            .samples = cell_samples<1>()});
-  t.define(rnn_relu_cell,
-           {.doc = "relu(w_ih input + b_ih + w_hh hx + b_hh).",
-            .tags = kTags,
-            .decompose =
-                [](Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor b_ih, Tensor b_hh) {
-                  return relu(sums(input, hx, w_ih, w_hh, b_ih, b_hh, "rnn_relu_cell"));
-                },
-            .samples = cell_samples<1>()});
+  t.define(rnn_tanh_cell, {.doc = "tanh(w_ih input + b_ih + w_hh hx + b_hh).",
+                           .tags = kTags,
+                           .decompose = plain_cell_of<rnn_tanh_cell, tanh>,
+                           .samples = cell_samples<1>()});
+  t.define(rnn_relu_cell, {.doc = "relu(w_ih input + b_ih + w_hh hx + b_hh).",
+                           .tags = kTags,
+                           .decompose = plain_cell_of<rnn_relu_cell, relu>,
+                           .samples = cell_samples<1>()});
 }
 
 }  // namespace fl

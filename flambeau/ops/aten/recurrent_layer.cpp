@@ -1,7 +1,5 @@
 // One direction of one recurrent layer: a product and a step for every time, and the way back through time,
 // in which the weights' gradients are one product for all times.
-#include <algorithm>
-
 #include "flambeau/ops/aten/recurrent.h"
 #include "flambeau/ops/aten/sequence_steps.h"
 #include "flambeau/ops/rules.h"
@@ -25,6 +23,10 @@ Tensor right_factor(const Tensor& weight, int uses) {
 Tensor plus(const Tensor& x, const Tensor& y) { return y.defined() ? add(x, y) : x; }
 /// A gradient by an output; undefined if nothing depends on it.
 Tensor given(const GradCtx& c, int out) { return c.grad_defined(out) ? c.grad(out) : Tensor(); }
+/// The rows of a step of such a gradient.
+Tensor part(const SequenceSteps& steps, const Tensor& packed, int s) {
+  return packed.defined() ? steps.part(packed, s) : Tensor();
+}
 
 using Five = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>;
 
@@ -57,21 +59,18 @@ Tensors lstm_layer_gradient(GradCtx& c, const Tensor&) {
   const bool projects = c.is_tensor(4);
   const Tensor hx = c.in(1), cx = c.in(2), w = c.in(3), output = c.out(0), gates = c.out(3), cells = c.out(4);
   const Tensor gy = given(c, 0), ghy = c.grad(1), gcy = c.grad(2), ggates = given(c, 3), gcells = given(c, 4);
-  const auto of = [&](const Tensor& packed, int s) {
-    return packed.defined() ? steps.part(packed, s) : Tensor();
-  };
   std::vector<Tensor> g_gates(count), g_h(count), g_c(count), g_projected(count);
   Tensor h, cell;  // gradients by what the step after this one began with
   for (int s = count; s-- > 0;) {
-    Tensor g = plus(steps.leaving(h, ghy, s), of(gy, s));
+    Tensor g = plus(steps.leaving(h, ghy, s), part(steps, gy, s));
     if (projects) {
       g_projected[s] = g;
       g = mm(g, c.in(4));
     }
-    const Tensor gc = plus(steps.leaving(cell, gcy, s), of(gcells, s));
+    const Tensor gc = plus(steps.leaving(cell, gcy, s), part(steps, gcells, s));
     const Tensor begun = steps.entering(s ? steps.part(cells, s - 1) : cx, cx, s);
     std::tie(g_gates[s], g_c[s]) = _lstm_step_backward(steps.part(gates, s), begun, g, gc);
-    g_gates[s] = plus(g_gates[s], of(ggates, s));
+    g_gates[s] = plus(g_gates[s], part(steps, ggates, s));
     g_h[s] = mm(flat_gates(g_gates[s]), w);
     h = g_h[s];
     cell = g_c[s];
@@ -109,13 +108,13 @@ Tensors gru_layer_gradient(GradCtx& c, const Tensor&) {
   const Tensor gy = given(c, 0), ghy = c.grad(1), ggates = given(c, 2);
   std::vector<Tensor> g_x(count), g_gates(count), g_h(count);
   for (int s = count; s-- > 0;) {
-    Tensor g = steps.leaving(s + 1 < count ? g_h[s + 1] : Tensor(), ghy, s);
-    if (gy.defined()) g = add(g, steps.part(gy, s));
+    const Tensor next = s + 1 < count ? g_h[s + 1] : Tensor();
+    const Tensor g = plus(steps.leaving(next, ghy, s), part(steps, gy, s));
     const Tensor begun = steps.entering(s ? steps.part(output, s - 1) : hx, hx, s);
     Tensor kept;
     std::tie(g_x[s], g_gates[s], kept) =
         _gru_step_backward(steps.part(inputs, s), steps.part(gates, s), begun, g);
-    if (ggates.defined()) g_gates[s] = add(g_gates[s], steps.part(ggates, s));
+    g_gates[s] = plus(g_gates[s], part(steps, ggates, s));
     g_h[s] = add(kept, mm(flat_gates(g_gates[s]), w));
   }
   Tensors out(4);
@@ -151,8 +150,8 @@ Tensors rnn_layer_gradient(GradCtx& c, const Tensor&) {
   const Tensor slopes = is_relu ? gt(output, 0) : sub(1, square(output));
   std::vector<Tensor> g_x(count), g_h(count);
   for (int s = count; s-- > 0;) {
-    Tensor g = steps.leaving(s + 1 < count ? g_h[s + 1] : Tensor(), ghy, s);
-    if (gy.defined()) g = add(g, steps.part(gy, s));
+    const Tensor next = s + 1 < count ? g_h[s + 1] : Tensor();
+    const Tensor g = plus(steps.leaving(next, ghy, s), part(steps, gy, s));
     g_x[s] = mul(g, steps.part(slopes, s));
     g_h[s] = mm(g_x[s], w);
   }
@@ -180,7 +179,9 @@ std::vector<Sample> layer_samples(SampleMaker& m, const Samples& o, F arguments)
   return out;
 }
 
-void define_layers(OpTable& table) {
+}  // namespace
+
+void define_recurrent_layer(OpTable& table) {
   constexpr Tag kTags = Tag::NoInPlace | Tag::NoOut;
   const auto on = [](samples::MakeSamples make) {
     return samples::custom(make, {.low = -1, .high = 1, .tolerance = 1e-4});
@@ -237,9 +238,5 @@ void define_layers(OpTable& table) {
                               });
        })});
 }
-
-}  // namespace
-
-void define_recurrent_layer(OpTable& t) { define_layers(t); }
 
 }  // namespace fl

@@ -8,9 +8,20 @@ namespace fl {
 namespace {
 constexpr size_t kMaxSymbols = 16;
 
-bool all_differ(std::vector<const Storage*> storages) {
-  std::sort(storages.begin(), storages.end());
-  return std::adjacent_find(storages.begin(), storages.end()) == storages.end();
+const Storage* storage_of(const Tensor& t) { return t.storage().get(); }
+
+bool all_differ(const Tensors& args) {
+  constexpr size_t kCompared = 16;
+  if (args.size() > kCompared) {
+    QuickGuard::Storages sorted;
+    for (const Tensor& t : args) sorted.push_back(storage_of(t));
+    std::sort(sorted.begin(), sorted.end());
+    return std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end();
+  }
+  for (size_t i = 1; i < args.size(); ++i)
+    for (size_t j = 0; j < i; ++j)
+      if (storage_of(args[i]) == storage_of(args[j])) return false;
+  return true;
 }
 
 }  // namespace
@@ -85,29 +96,28 @@ bool QuickGuard::fits(const trace::TracedProgram& p, const Tensors& args) const 
 }
 
 bool QuickGuard::accepts(const trace::TracedProgram& p, const Tensors& args) const {
-  Storages none;
-  return accepts(p, args, none);
+  return fits(p, args) && all_differ(args);
 }
 
 bool QuickGuard::accepts(const trace::TracedProgram& p, const Tensors& args, Storages& last) const {
   constexpr size_t kFew = 4;
   if (!fits(p, args)) return false;
-  Storages now(args.size());
-  size_t changed[kFew], count = 0;
-  for (size_t i = 0; i < args.size(); ++i) {
-    now[i] = args[i].storage().get();
-    if (i < last.size() && now[i] == last[i]) continue;
+  size_t changed[kFew], count = last.size() == args.size() ? 0 : kFew + 1;
+  for (size_t i = 0; count <= kFew && i < args.size(); ++i) {
+    if (storage_of(args[i]) == last[i]) continue;
     if (count < kFew) changed[count] = i;
     ++count;
   }
-  if (count > kFew || last.size() != now.size()) {
-    if (!all_differ(now)) return false;
-  } else {
-    for (size_t k = 0; k < count; ++k)
-      for (size_t i = 0; i < now.size(); ++i)
-        if (i != changed[k] && now[i] == now[changed[k]]) return false;
+  if (count > kFew) {
+    if (!all_differ(args)) return false;
+    last.clear();
+    for (const Tensor& t : args) last.push_back(storage_of(t));
+    return true;
   }
-  if (count > 0) last = std::move(now);
+  for (size_t k = 0; k < count; ++k)
+    for (size_t i = 0; i < args.size(); ++i)
+      if (i != changed[k] && storage_of(args[i]) == storage_of(args[changed[k]])) return false;
+  for (size_t k = 0; k < count; ++k) last[changed[k]] = storage_of(args[changed[k]]);
   return true;
 }
 

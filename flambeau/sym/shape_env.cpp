@@ -102,12 +102,11 @@ std::optional<int64_t> ShapeEnv::hint(const Expr& e) const {
 
 bool ShapeEnv::evaluate(Relation r, const Expr& left, const Expr& right) {
   const Expr lhs = simplify(left), rhs = simplify(right);
-  if (auto answer = known(r, lhs, rhs)) return *answer;
+  if (auto answer = known_of(r, lhs, rhs)) return *answer;
   auto a = hint(lhs), b = hint(rhs);
   FL_CHECK(a && b, UnsupportedError,
            "the program branches on {} and {}, whose values are known only when it runs; a check on the "
-           "sizes before "
-           "this place, or a formulation without the branch, lets it be captured",
+           "sizes before this place, or a formulation without the branch, lets it be captured",
            lhs.str(), rhs.str());
   const bool answer = holds(r, *a, *b);
   guards_.push_back({r, lhs, rhs, answer});
@@ -115,8 +114,11 @@ bool ShapeEnv::evaluate(Relation r, const Expr& left, const Expr& right) {
   return answer;
 }
 
-std::optional<bool> ShapeEnv::known(Relation r, const Expr& left, const Expr& right) const {
-  const Expr lhs = simplify(left), rhs = simplify(right);
+std::optional<bool> ShapeEnv::known(Relation r, const Expr& lhs, const Expr& rhs) const {
+  return known_of(r, simplify(lhs), simplify(rhs));
+}
+
+std::optional<bool> ShapeEnv::known_of(Relation r, const Expr& lhs, const Expr& rhs) const {
   if (auto answer = decide(r, lhs, rhs)) return answer;
   const Guard wanted = as_fact({r, lhs, rhs, true});
   for (const Guard& f : facts_) {

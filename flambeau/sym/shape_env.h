@@ -69,6 +69,7 @@ class ShapeEnv {
   static uint64_t next_id();
   enum class Replace : uint8_t { All, Symbols, Parts };  ///< Parts: not e as a whole
   Expr replace(const Expr& e, Replace what) const;
+  std::optional<bool> known_of(Relation r, const Expr& lhs, const Expr& rhs) const;  ///< of simplified ones
   void learn(const Guard& guard);
   void learn_equal(const Expr& a, const Expr& b);
   void learn_bound(const Guard& fact);

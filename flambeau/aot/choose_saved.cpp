@@ -4,7 +4,6 @@
 #include <boost/graph/boykov_kolmogorov_max_flow.hpp>
 #include <cmath>
 
-#include "flambeau/graph/analysis/escape.h"
 #include "flambeau/op/op_def.h"
 
 namespace fl::aot {

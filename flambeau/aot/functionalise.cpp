@@ -9,7 +9,6 @@
 #include "flambeau/base/error.h"
 #include "flambeau/graph/call_results.h"
 #include "flambeau/graph/infer.h"
-#include "flambeau/graph/text.h"
 #include "flambeau/graph/tracer.h"
 #include "flambeau/op/op.h"
 

@@ -165,8 +165,8 @@ trace::TraceOptions Compiled::State::trace_options(const Tensors& inputs) {
   note_changed_sizes(inputs);
   for (size_t i = 0; i < inputs.size(); ++i)
     if (inputs[i].defined() && inputs[i].dim() > 0) dynamic_dims[static_cast<int>(i)].insert(0);
-  for (const auto& [input, dims] :
-       dynamic_dims)  // an input of fewer dimensions than before lacks some of them
+  // An input of fewer dimensions than before lacks some of them.
+  for (const auto& [input, dims] : dynamic_dims)
     if (input < static_cast<int>(inputs.size()) && inputs[input].defined())
       out.dynamic_dims[input] = {dims.begin(), dims.lower_bound(inputs[input].dim())};
   return out;

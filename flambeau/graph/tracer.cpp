@@ -28,9 +28,9 @@ bool same_expressions(const TensorSpec& a, const TensorSpec& b) {
 /// that is one of them for the example becomes it, with a guard.
 void settle_small_sizes(TensorSpec& spec) {
   const sym::ShapeEnv* env = sym::ShapeEnv::active();
+  if (!env) return;
   for (SymInt& size : spec.sizes) {
-    if (!env || !size.is_symbolic() || size.expr().is_symbol() || known_true(sym::Relation::Le, 2, size))
-      continue;
+    if (!size.is_symbolic() || size.expr().is_symbol() || known_true(sym::Relation::Le, 2, size)) continue;
     if (env->hint(size.expr()) && size < SymInt(2)) size = size.guard_int();
   }
 }

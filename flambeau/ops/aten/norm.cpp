@@ -1,7 +1,5 @@
 #include "flambeau/ops/aten/norm.h"
 
-#include <limits>
-
 #include "flambeau/ops/functions.h"
 #include "flambeau/ops/prims/reduced_dims.h"
 #include "flambeau/ops/rules.h"

@@ -176,10 +176,11 @@ InferResult into_self_rule(const InferCtx& c, int p) {
 }
 
 InferResult layout_rule(const InferCtx& c, MemoryFormat format) {
-  InferResult r = rule::same_as_input().function(c, 0);
-  if (format != MemoryFormat::Preserve) r[0].strides = strides_for(r[0].sizes, format);
-  r[0].offset = 0;
-  return r;
+  if (format == MemoryFormat::Preserve) return rule::same_as_input().function(c, 0);
+  TensorSpec out = c.spec(0);
+  out.strides = strides_for(out.sizes, format);
+  out.offset = 0;
+  return {std::move(out)};
 }
 InferResult clone_rule(const InferCtx& c, int) {
   return layout_rule(c, c.has(1) ? c.arg(1).memory_format() : MemoryFormat::Preserve);

@@ -15,6 +15,10 @@ using trace::Outer;
 
 namespace {
 
+constexpr const char* kOwnHistory =
+    "output {} shares memory with an argument or another result but not its history (a detached tensor that "
+    "was changed in place, say); return a clone of it";
+
 /// Hands its gradient on: makes a copy of a leaf that is no leaf, so that it may be changed in place.
 class IdentityNode : public SimpleNode {
  public:
@@ -85,12 +89,25 @@ class JointTrace {
     return t.has_data() || session_.is_outer(t);
   }
 
+  // Whether the caller gets t's history with the tensor from outside whose memory it has.
+  bool has_history_outside(const Tensor& t) const {
+    const Tensor root = is_view(t) ? view_base(t) : t;
+    if (root.has_data()) return true;
+    const auto is_root = [&](const Tensor& other) { return other.is_same(root); };
+    return std::ranges::any_of(given_, is_root) || std::ranges::any_of(session_.inputs(), is_root) ||
+           std::ranges::any_of(session_.captured(), is_root, &trace::CapturedInfo::tensor);
+  }
+
   // Outputs that share memory take their gradients through what they are views of.
   void find_output_heads() {
     const size_t count = outputs_.size();
     for (size_t i = 0; i < count; ++i) {
       const Tensor t = outputs_[i];
-      if (!t.defined() || !t.requires_grad() || from_outside(t)) continue;
+      if (!t.defined() || !t.requires_grad()) continue;
+      if (from_outside(t)) {
+        FL_CHECK(has_history_outside(t), UnsupportedError, kOwnHistory, i);
+        continue;
+      }
       bool shared = false;
       for (size_t j = 0; j < count; ++j)
         shared = shared || (j != i && outputs_[j].defined() && outputs_[j].storage() == t.storage() &&

@@ -241,6 +241,24 @@ TEST(Wrapper, ChangedSavedInputIsReported) {
   EXPECT_THROW(backward(out[0], full({3}, 1.0)), RuntimeError);
 }
 
+TEST(Wrapper, AnArgumentsMemoryWithAHistoryOfItsOwnIsUnsupported) {
+  fl::testing::set_up();
+  const Tensor outside = leaf(ramp({3}, 2));
+  auto changed = [&](int what) {
+    return [what, outside](const Tensors& a) {
+      const Tensor t = detach(what == 2 ? outside : a[0]);
+      mul.in_place(t, a[0]);
+      return Tensors{what == 0 ? mul(t, 1.0) : t};
+    };
+  };
+  auto make = [&](const trace::Callable& f) {
+    return aot::CompiledFunction::make(f, {leaf(ramp({3}))}, aot::interpreted);
+  };
+  EXPECT_TRUE(make(changed(0))->joint().differentiable()) << "a copy has a history";
+  EXPECT_THROW(make(changed(1)), UnsupportedError);
+  EXPECT_THROW(make(changed(2)), UnsupportedError);
+}
+
 TEST(Wrapper, GradientsOfGradients) {
   fl::testing::set_up();
   auto f = [](const Tensors& a) { return Tensors{sin(mul(a[0], a[0]))}; };

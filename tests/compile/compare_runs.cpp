@@ -53,6 +53,7 @@ void add_value(Run& r, std::string name, const Tensor& t, bool exact, double lea
   r.values.push_back(t.defined() ? t.to_vector<double>() : std::vector<double>());
   r.exact.push_back(exact);
   r.tolerance.push_back(std::max(least, t.defined() ? tolerance_of(t.dtype()) : 0.0));
+  r.rounding.push_back(0);
 }
 
 // Weights of a linear function, not symmetric.
@@ -126,6 +127,16 @@ bool all_zero(const std::vector<double>& v) {
 }
 }  // namespace
 
+void measure_rounding(Run& eager, const Run& in_float64) {
+  if (!in_float64.error.empty() || in_float64.values.size() != eager.values.size()) return;
+  for (size_t k = 0; k < eager.values.size(); ++k) {
+    const auto &x = eager.values[k], &y = in_float64.values[k];
+    for (size_t i = 0; i < x.size() && x.size() == y.size(); ++i)
+      if (const double d = 2 * std::abs(x[i] - y[i]); std::isfinite(d))
+        eager.rounding[k] = std::max(eager.rounding[k], d);
+  }
+}
+
 std::string difference(const Run& eager, const Run& compiled, bool* bits) {
   if (eager.error.empty() != compiled.error.empty())
     return fmt::format("raises '{}', eager '{}'", compiled.message, eager.message);
@@ -145,9 +156,10 @@ std::string difference(const Run& eager, const Run& compiled, bool* bits) {
     double scale = 0;
     for (double e : x)
       if (std::isfinite(e)) scale = std::max(scale, std::abs(e));
+    const double allowed = eager.tolerance[k] * std::max(1e-3, scale) + eager.rounding[k];
     for (size_t i = 0; i < x.size(); ++i) {
       if (same_bits(x[i], y[i])) continue;
-      const bool close = x[i] == y[i] || std::abs(x[i] - y[i]) <= eager.tolerance[k] * std::max(1e-3, scale);
+      const bool close = x[i] == y[i] || std::abs(x[i] - y[i]) <= allowed;
       if (eager.exact[k] || !close)
         return fmt::format("{}: element {} is {}, eager {}", eager.names[k], i, y[i], x[i]);
       if (bits) *bits = true;

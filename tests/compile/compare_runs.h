@@ -15,11 +15,16 @@ struct Run {
   std::vector<std::vector<double>> values;
   std::vector<bool> exact;
   std::vector<double> tolerance;  ///< relative, by value
+  std::vector<double> rounding;   ///< absolute, by value: what another order of rounding may change
   std::vector<std::string> names;
 };
 
 /// Runs a function on a program's inputs, and the gradients of a linear function of its outputs.
 Run observe(const RandomProgram& p, const Callable& f, int64_t n);
+
+/// Sets `rounding` of an eager run from the same program's in float64: sums in which large numbers cancel
+/// have lost most of their digits.
+void measure_rounding(Run& eager, const Run& in_float64);
 
 /// The first difference, or nothing. `bits`: set where values are close but not equal to the bit.
 std::string difference(const Run& eager, const Run& compiled, bool* bits = nullptr);

@@ -24,6 +24,15 @@ bool first_dimensions_only(const RandomProgram& p) {
   return true;
 }
 
+// Whether a size that was 0 or 1 in the first run is why: a program keeps those.
+bool small_at_first(const std::string& reason) { return reason.ends_with(" < 2"); }
+
+bool may_run_eagerly(const std::string& why) {
+  for (const char* known : {"not all gradients", "not its history"})
+    if (why.find(known) != std::string::npos) return true;
+  return false;
+}
+
 // The first difference of a program compiled with a backend, or nothing.
 std::string check(const RandomProgram& p, const std::string& backend, Counts* counts = nullptr) {
   const Callable f = [p](const Tensors& inputs) { return run_program(p, inputs); };
@@ -38,10 +47,17 @@ std::string check(const RandomProgram& p, const std::string& backend, Counts* co
   try {
     const Compiled compiled = compile(f, {.backend = backend});
     for (int64_t n : sizes) {
-      const Run eager = n == kFirstSize ? first : observe(p, f, n);
+      Run eager = n == kFirstSize ? first : observe(p, f, n);
       if (!eager.error.empty()) continue;  // the program fixes other sizes
       bool bits = false;
-      std::string d = difference(eager, observe(p, compiled, n), &bits);
+      const Run run = observe(p, compiled, n);
+      std::string d = difference(eager, run, &bits);
+      if (!d.empty()) {
+        const RandomProgram q = in_float64(p);
+        const Callable wide = [q](const Tensors& inputs) { return run_program(q, inputs); };
+        measure_rounding(eager, observe(q, wide, n));
+        d = difference(eager, run, &bits);
+      }
       if (!d.empty()) text += fmt::format("  n = {}: {}\n", n, d);
       if (counts) {
         ++counts->runs;
@@ -50,11 +66,11 @@ std::string check(const RandomProgram& p, const std::string& backend, Counts* co
       if (!text.empty()) return text;
     }
     const Explanation e = compiled.explain();
-    if (!e.fallbacks.empty() && e.fallbacks[0].find("not all gradients") == std::string::npos)
+    if (!e.fallbacks.empty() && !may_run_eagerly(e.fallbacks[0]))
       text = "  runs eagerly: " + e.fallbacks[0] + "\n";
     if (counts && !e.fallbacks.empty()) ++counts->fallbacks;
     if (counts && e.graphs.size() > 1) ++counts->captured_again;
-    if (e.graphs.size() > 1 && first_dimensions_only(p))
+    if (e.graphs.size() > 1 && first_dimensions_only(p) && !small_at_first(e.graphs[1].reason))
       text += fmt::format("  captured again: {}\n", e.graphs[1].reason);
   } catch (const Error& e) {
     text += "  raises " + e.message() + "\n";

@@ -21,6 +21,7 @@ struct ProgramInput {
   DType dtype = DType::Float32;
   Layout layout = Layout::Contiguous;
   bool interior = false;     ///< of programs with gradients: not a leaf
+  bool as_float64 = false;   ///< the same numbers in float64
   int64_t index_limit = -1;  ///< of int64 ones: elements are indices below it
   uint64_t seed = 0;
 };
@@ -53,6 +54,8 @@ void run_step(const ProgramStep& s, std::vector<Tensor>& values, SymInt n);
 
 /// Makes a program. `broken`: messages of errors that no operator may raise.
 RandomProgram random_program(uint64_t seed, std::vector<std::string>& broken);
+/// The same program with float64 in the place of every other floating type.
+RandomProgram in_float64(RandomProgram p);
 /// A smaller program for which `fails` still holds.
 RandomProgram shrink(RandomProgram p, const std::function<bool(const RandomProgram&)>& fails);
 

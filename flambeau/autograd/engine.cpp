@@ -1,5 +1,6 @@
 #include "flambeau/autograd/engine.h"
 
+#include <atomic>
 #include <queue>
 #include <unordered_map>
 
@@ -16,6 +17,8 @@ class Engine {
   explicit Engine(BackwardPass pass) : pass_(std::move(pass)), captured_(pass_.wanted.size()) {}
   Tensors run();
   bool is_wanted(const Node& n) const { return wants_all() || wanted(n); }
+  bool is_reached(const Node& n) const { return states_.contains(&n) && is_wanted(n); }
+  uint64_t number() const { return number_; }
 
  private:
   struct State {
@@ -32,6 +35,10 @@ class Engine {
       return order > o.order;
     }
   };
+  static uint64_t next_number() {
+    static std::atomic<uint64_t> passes{0};
+    return ++passes;
+  }
   bool wants_all() const { return pass_.wanted.empty(); }
   bool wanted(const Node& n) const {
     auto it = states_.find(&n);
@@ -50,6 +57,7 @@ class Engine {
   std::unordered_map<const Node*, State> states_;
   std::priority_queue<Ready> ready_;
   uint64_t order_ = 0;
+  const uint64_t number_ = next_number();
 };
 
 thread_local const Engine* current_engine = nullptr;
@@ -228,5 +236,9 @@ bool Node::wants(size_t edge) const {
 }
 
 bool is_wanted(const Node& node) { return !current_engine || current_engine->is_wanted(node); }
+
+uint64_t current_pass() { return current_engine ? current_engine->number() : 0; }
+
+bool is_reached(const Node& node) { return current_engine && current_engine->is_reached(node); }
 
 }  // namespace fl

@@ -19,4 +19,9 @@ Tensors run_backward(BackwardPass pass);
 /// Whether the pass that this thread is in needs the node to run. True outside a pass.
 bool is_wanted(const Node& node);
 
+/// The number of the pass that this thread is in: another one for every pass. 0 outside.
+uint64_t current_pass();
+/// Whether gradients of that pass reach the node. False outside a pass.
+bool is_reached(const Node& node);
+
 }  // namespace fl

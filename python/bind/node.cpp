@@ -6,6 +6,7 @@
 
 #include "flambeau/autograd/accumulate.h"
 #include "flambeau/autograd/autograd.h"
+#include "flambeau/autograd/engine.h"
 #include "flambeau/autograd/function.h"
 #include "hooks.h"
 #include "module.h"
@@ -121,6 +122,7 @@ void bind_nodes(nb::module_& m) {
                      if (!leaf) throw nb::attribute_error("variable: only AccumulateGrad has one");
                      return leaf->leaf();
                    })
+      .def("_is_reached", [](NodeObject& n) { return is_reached(*n.node); })
       .def("register_hook", add_hook)
       .def("register_prehook", add_pre_hook)
       .def("__call__", apply)
@@ -138,6 +140,7 @@ void bind_nodes(nb::module_& m) {
     const Edge e = gradient_edge(t);
     return nb::make_tuple(wrap_node(e.node), e.input);
   });
+  m.def("_current_pass", current_pass);
   m.def(
       "_set_anomaly",
       [](nb::object observer) {

@@ -272,7 +272,7 @@ void add_number_slots(std::vector<PyType_Slot>& slots) {
 }
 
 void bind_operators(nb::module_& m) {
-  m.attr("_return_types") = nb::dict();
+  m.def("_result_type", named_result_type, nb::arg("name"));
   const nb::object tensor = m.attr("Tensor");
   const nb::object own = tensor.attr("__dict__");
   for (const Overloads& o : all_overloads()) {

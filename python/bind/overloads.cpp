@@ -64,8 +64,6 @@ PyTypeObject* result_type(const OpInfo& op) {
     type = PyStructSequence_NewType(&description);
     if (!type) throw nb::python_error();
     type->tp_repr = result_repr;
-    nb::module_::import_("flambeau._C").attr("_return_types")[op.schema.name.c_str()] =
-        nb::handle(reinterpret_cast<PyObject*>(type));
   }
   return known = type;
 }
@@ -315,6 +313,14 @@ const Overloads& find_overloads(std::string_view name) {
   const auto it = by_name->find(name);
   FL_CHECK(it != by_name->end(), InternalError, "no operator is called '{}'", name);
   return *it->second;
+}
+
+nb::object named_result_type(const std::string& name) {
+  for (const Overloads& o : all_overloads())
+    for (const OpInfo* op : o.ops)
+      if (op->schema.name == name && op->return_count() > 1 && !op->schema.returns[0].name.empty())
+        return nb::borrow(nb::handle(reinterpret_cast<PyObject*>(result_type(*op))));
+  return nb::none();
 }
 
 nb::object run_wrapped(const OpInfo& op, Arguments& args) { return wrap_results(op, run(op, args)); }

@@ -26,6 +26,9 @@ nb::object call_overloads(const Overloads& overloads, const CallArguments& call,
 /// The same for x + y: NotImplemented where none fits, so that Python asks the other operand.
 nb::object call_infix(const Overloads& overloads, const CallArguments& call);
 
+/// The class of an operator's named results, by the operator's name; None if it has none.
+nb::object named_result_type(const std::string& name);
+
 /// Runs an operator and gives its results as Python objects: None, one, or a (named) tuple. Python's lock is
 /// given up where there is much to do.
 nb::object run_wrapped(const OpInfo& op, Arguments& args);

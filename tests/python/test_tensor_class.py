@@ -174,7 +174,8 @@ def test_size_is_a_tuple():
 
 
 def test_legacy_constructors():
-    assert fl.Tensor(2, 3).shape == (2, 3) and fl.Tensor([1, 2]).tolist() == [1, 2] and fl.Tensor().shape == (0,)
+    assert fl.Tensor(2, 3).shape == (2, 3) and fl.Tensor().shape == (0,)
+    assert fl.Tensor([1, 2]).tolist() == [1, 2]
     assert fl.LongTensor([1]).dtype is fl.int64 and isinstance(fl.ones(1), fl.FloatTensor)
     assert not isinstance(fl.ones(1), fl.DoubleTensor)
 
@@ -189,3 +190,21 @@ def test_default_dtype_and_device():
     with fl.device("meta"):
         assert fl.ones(2).device.type == fl.tensor([1]).device.type == "meta"
     assert fl.ones(1).device.type == "cpu"
+
+
+def test_types_of_named_results():
+    kind = fl.return_types.sort
+    assert type(fl.tensor([2, 1]).sort()) is kind and kind is fl.return_types.sort
+    assert fl.return_types.linalg_slogdet.__match_args__ == ("sign", "logabsdet")
+    for name in ("add", "nothing", "__path__"):
+        with pytest.raises(AttributeError):
+            getattr(fl.return_types, name)
+
+
+def test_futures():
+    futures = [fl.futures.Future() for _ in range(2)]
+    together = fl.futures.collect_all(futures)
+    futures[1].set_result(1)
+    assert not together.done()
+    futures[0].set_exception(ValueError())
+    assert together.wait() == futures and fl.futures.collect_all([]).wait() == []

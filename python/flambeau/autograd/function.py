@@ -116,8 +116,8 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
 
     @staticmethod
     def vmap(info, in_dims, *args):
-        raise NotImplementedError("To use autograd.Function with vmap, you must override the vmap static "
-                                  "method.")
+        raise NotImplementedError("this autograd.Function has no static method vmap; torch.vmap() does not "
+                                  "need it, it applies the Function to each slice.")
 
     @classmethod
     def apply(cls, *args, **kwargs):

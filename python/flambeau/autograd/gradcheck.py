@@ -1,9 +1,11 @@
 """Gradients against finite differences."""
+import itertools
+
 from .. import _C
 from .._C import Tensor
+from .grad_mode import enable_grad, no_grad
 
-__all__ = ["GradcheckError", "get_analytical_jacobian", "get_numerical_jacobian", "gradcheck",
-           "gradgradcheck"]
+__all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
 
 class GradcheckError(RuntimeError):
@@ -25,7 +27,7 @@ def _outputs(func, inputs):
 
 def _difference(func, inputs, x, index, step):
     """(f(x + step) - f(x - step)) / (2 step) in one element of an input, for every output."""
-    with _NoGrad():
+    with no_grad():
         before = x.data[index].clone()
         x.data[index] = before + step
         above = [y.detach().clone() for y in _outputs(func, inputs)]
@@ -36,65 +38,30 @@ def _difference(func, inputs, x, index, step):
     return [((a - b) / (2 * size)).reshape(-1) for a, b in zip(above, below)]
 
 
-class _NoGrad:
-    _mode = False
-
-    def __enter__(self):
-        self._before = _C._set_grad_enabled(self._mode)
-
-    def __exit__(self, *error):
-        _C._set_grad_enabled(self._before)
-
-
-class _Grad(_NoGrad):
-    _mode = True
-
-
-def _indices(x):
-    def walk(sizes):
-        if not sizes:
-            yield ()
-            return
-        for k in range(sizes[0]):
-            for rest in walk(sizes[1:]):
-                yield (k, *rest)
-
-    return walk(tuple(x.shape))
-
-
-def get_numerical_jacobian(func, inputs, eps=1e-6):
-    """For every input, for every output: a matrix [elements of the input, elements of the output].
-
-    In an element of a complex input, the derivative is (d/dre + i d/dim) / 1, as PyTorch's convention for
-    gradients has it: conj(J) for a real output's cotangent 1.
+def _numerical(func, inputs, eps):
+    """[input][element of the input][output]: the derivatives of the output's elements by finite differences,
+    by the element's real and (None for a real input) imaginary part.
     """
     result = []
     for x in _differentiable(inputs):
         columns = []
-        for index in _indices(x):
+        for index in itertools.product(*map(range, x.shape)):
             real = _difference(func, inputs, x, index, eps)
-            if x.dtype.is_complex:
-                imaginary = _difference(func, inputs, x, index, eps * 1j)
-                columns.append([(r, i) for r, i in zip(real, imaginary)])
-            else:
-                columns.append([(r, None) for r in real])
+            imaginary = (_difference(func, inputs, x, index, eps * 1j) if x.dtype.is_complex
+                         else [None] * len(real))
+            columns.append(list(zip(real, imaginary)))
         result.append(columns)
     return result
 
 
-def _analytical(output, inputs, seed_value, create_graph=False):
+def _analytical(output, inputs, seed_value):
     """For every element of an output: the gradients of all inputs, for the cotangent seed_value there."""
     rows = []
     for k in range(output.numel()):
         seed = _C.zeros_like(output).reshape(-1)
         seed[k] = seed_value
-        rows.append(_C._grad([output], list(inputs), [seed.view(output.shape)], True, create_graph, True))
+        rows.append(_C._grad([output], list(inputs), [seed.view(output.shape)], True, False, True))
     return rows
-
-
-def get_analytical_jacobian(inputs, output, nondet_tol=0.0, grad_out=1.0):
-    """The gradients of every element of an output by every input, by backward."""
-    return _analytical(output, _differentiable(_as_tuple(inputs)), grad_out)
 
 
 def _expected(numerical, k_output, row, cotangent):
@@ -117,7 +84,7 @@ def _close(a, b, atol, rtol):
 def _compare(func, inputs, eps, atol, rtol):
     wanted = _differentiable(inputs)
     # Before the recorded call: it changes the inputs, and back.
-    numerical = get_numerical_jacobian(func, inputs, eps)
+    numerical = _numerical(func, inputs, eps)
     outputs = _outputs(func, inputs)
     for k, y in enumerate(outputs):
         if not y.requires_grad:
@@ -159,14 +126,39 @@ def _check_inputs(inputs):
 
 
 def _check_undefined(func, inputs):
-    """Gradients that are left out count as zeros."""
-    outputs = [y for y in _outputs(func, inputs) if y.requires_grad]
-    if len(outputs) < 2:
-        return
-    for k in range(len(outputs)):
-        if all(y.numel() == 1 for y in outputs):
-            others = [y for i, y in enumerate(outputs) if i != k]
-            _C._grad(others, _differentiable(inputs), None, True, False, True)
+    """A gradient that is left out counts as zeros."""
+    outputs, wanted = [y for y in _outputs(func, inputs) if y.requires_grad], _differentiable(inputs)
+    ones = [_C.ones_like(y) for y in outputs]
+    for k in range(len(outputs) if len(outputs) > 1 else 0):
+        seeds = [_C.zeros_like(g) if i == k else g for i, g in enumerate(ones)]
+        expected = _C._grad(outputs, wanted, seeds, True, False, True)
+        others = [i for i in range(len(outputs)) if i != k]
+        got = _C._grad([outputs[i] for i in others], wanted, [ones[i] for i in others], True, False, True)
+        for i, (a, b) in enumerate(zip(got, expected)):
+            a, b = (_C.zeros_like(wanted[i]) if g is None else g for g in (a, b))
+            if not bool((a == b).all()):
+                raise GradcheckError(f"gradcheck: without a gradient for output {k}, the gradient by input "
+                                     f"{i} is another one than with zeros for it")
+
+
+def _check_repeats(func, inputs, tolerance):
+    """Two backward passes give the same gradients."""
+    wanted = _differentiable(inputs)
+    for k, y in enumerate(y for y in _outputs(func, inputs) if y.requires_grad):
+        first, second = (_C._grad([y], wanted, [_C.ones_like(y)], True, False, True) for _ in range(2))
+        for i, (a, b) in enumerate(zip(first, second)):
+            if a is not None and bool(((a - b).abs() > tolerance).any()):
+                raise GradcheckError(f"Backward is not reentrant: two passes from output {k} give gradients "
+                                     f"by input {i} that differ by more than nondet_tol={tolerance}")
+
+
+def _check_dtypes(func, inputs):
+    wanted = _differentiable(inputs)
+    for y in (y for y in _outputs(func, inputs) if y.requires_grad):
+        for i, g in enumerate(_C._grad([y], wanted, [_C.ones_like(y)], False, False, True)):
+            if g is not None and g.dtype != wanted[i].dtype:
+                raise GradcheckError(f"the gradient by input {i} has dtype {g.dtype}, the input "
+                                     f"{wanted[i].dtype}")
 
 
 def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=True, nondet_tol=0.0,
@@ -176,7 +168,8 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
     """Compares gradients of func(*inputs), by every input that requires grad, with finite differences.
 
     Raises GradcheckError naming the elements that differ (or returns False, unless raise_exception).
-    fast_mode compares all elements, too.
+    fast_mode compares all elements, too; check_batched_grad has no effect: a batch of gradients is several
+    passes.
     """
     inputs = _as_tuple(inputs)
     try:
@@ -184,8 +177,11 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
             raise NotImplementedError("gradcheck: forward-mode differentiation is not supported")
         _check_inputs(inputs)
         _compare(func, inputs, eps, atol, rtol)
+        _check_repeats(func, inputs, nondet_tol)
         if check_undefined_grad:
             _check_undefined(func, inputs)
+        if check_grad_dtypes:
+            _check_dtypes(func, inputs)
     except GradcheckError:
         if raise_exception:
             raise
@@ -208,7 +204,7 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
     count = len(grad_outputs)
 
     def gradient(*args):
-        with _Grad():
+        with enable_grad():
             return gradient_of(*args)
 
     def gradient_of(*args):
@@ -219,4 +215,4 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
 
     return gradcheck(gradient, (*inputs, *grad_outputs), eps=eps, atol=atol, rtol=rtol,
                      raise_exception=raise_exception, nondet_tol=nondet_tol,
-                     check_undefined_grad=check_undefined_grad)
+                     check_undefined_grad=check_undefined_grad, check_grad_dtypes=check_grad_dtypes)

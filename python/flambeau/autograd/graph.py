@@ -1,6 +1,7 @@
 """The graph that operators leave behind: its nodes, and hooks on what they save."""
 import abc
 import contextlib
+import threading
 from collections import namedtuple
 
 from .. import _C
@@ -91,22 +92,38 @@ class _Handles:
 
 
 def register_multi_grad_hook(tensors, fn, *, mode="all"):
-    """Calls fn with the gradients of all tensors once they are there ("all"), or the first ("any")."""
+    """In every backward pass that reaches some of the tensors, calls fn once.
+
+    mode "all": with a list of their gradients, None where the pass gives none, once all are there; "any":
+    with the first gradient.
+    """
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
-    state = {"count": 0, "grads": [None] * len(tensors), "pass": None}
+    tensors = tuple(tensors)
+    if mode == "any":
+        last = threading.local()  # a pass runs in one thread
+
+        def only_first(grad):
+            if getattr(last, "number", None) != _C._current_pass():
+                last.number = _C._current_pass()
+                fn(grad)
+
+        return _Handles([t.register_hook(only_first) for t in tensors])
+    nodes = [_C._gradient_edge(t)[0] for t in tensors]
+    passes, lock = {}, threading.Lock()  # number: gradients to come, and those that are there
 
     def hook_of(k):
         def hook(grad):
-            if mode == "any":
-                if not state["count"]:
-                    fn(grad)
-                state["count"] = (state["count"] + 1) % len(tensors)
-                return
-            state["grads"][k] = grad
-            state["count"] += 1
-            if state["count"] == len(tensors):
-                grads, state["grads"], state["count"] = state["grads"], [None] * len(tensors), 0
+            number = _C._current_pass()
+            with lock:
+                if number not in passes:
+                    passes[number] = sum(n._is_reached() for n in nodes), [None] * len(tensors)
+                waiting, grads = passes[number]
+                grads[k] = grad
+                passes[number] = waiting - 1, grads
+                if waiting == 1:
+                    del passes[number]
+            if waiting == 1:
                 fn(grads)
 
         return hook

@@ -1,4 +1,5 @@
 """Results that come later, from other threads."""
+import threading
 from concurrent import futures as _futures
 
 __all__ = ["Future", "collect_all", "wait_all"]
@@ -47,8 +48,19 @@ def wait_all(futures):
 
 
 def collect_all(futures):
-    """A future of the list of futures, once all are done."""
-    result = Future()
-    wait_all(futures)
-    result.set_result(futures)
+    """A future of the list of futures, which is there once all of them are done."""
+    futures, result, lock = list(futures), Future(), threading.Lock()
+    left = [len(futures)]
+
+    def one_is_done(_):
+        with lock:
+            left[0] -= 1
+            last = not left[0]
+        if last:
+            result.set_result(futures)
+
+    for future in futures:
+        future.add_done_callback(one_is_done)
+    if not futures:
+        result.set_result(futures)
     return result

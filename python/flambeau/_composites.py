@@ -118,16 +118,3 @@ def range(start, end=None, step=1, *, out=None, dtype=None, layout=None, device=
     wanted = dtype or _C.get_default_dtype()
     result = (_C.arange(count, dtype=_C.float64, device=device) * step + start).to(wanted)
     return _write(result, out).requires_grad_(requires_grad) if requires_grad else _write(result, out)
-
-
-@_public
-def poisson(input, generator=None):
-    """Draws of Poisson distributions of the given rates: arrivals within one unit of time."""
-    if input.numel() == 0:
-        return input.clone()
-    if bool((input < 0).any()):
-        raise RuntimeError("poisson: a rate is negative")
-    top = float(input.max())
-    count = int(top + 12 * math.sqrt(top) + 12)
-    waits = -_C.rand((count, *input.shape), dtype=_C.float64, generator=generator).clamp(min=1e-300).log()
-    return (waits.cumsum(0) <= input).sum(0).to(input.dtype)

@@ -263,16 +263,8 @@ class Poisson(Distribution):
         return self.rate.floor()
 
     def sample(self, sample_shape=()):
-        """Counts exponential waiting times until they exceed the rate."""
         with flambeau.no_grad():
-            rate = self.rate.expand(self._extended_shape(sample_shape))
-            count, waited = flambeau.zeros_like(rate), flambeau.zeros_like(rate)
-            while True:
-                waited = waited - _uniform(self, sample_shape, self.rate).log()
-                more = waited <= rate
-                if not bool(more.any()):
-                    return count
-                count = count + more.to(rate.dtype)
+            return flambeau.poisson(self.rate.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value):
         self._validate_sample(value)

@@ -29,6 +29,7 @@ from ._overloads import *
 from ._printing import get_printoptions, set_printoptions
 from ._symbolic import *
 from ._types import *
+from ._windows import *
 from .autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .compile_function import compile
 from .overrides import _DisableAll as DisableTorchFunction
@@ -50,6 +51,8 @@ _HOMES = {
     "_ops": ("ops",),
     "sparse": ("sparse_coo_tensor",),
     "torch_import": ("as_torch",),
+    "func": ("vmap",),
+    "_draws": ("poisson", "binomial", "_standard_gamma", "_standard_gamma_grad", "_sample_dirichlet"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -64,6 +67,8 @@ def __getattr__(name):
             if error.name != f"{__name__}.{name}":
                 raise
             raise AttributeError(f"module 'torch' (Flambeau) has no module '{name}' yet") from None
+    elif name.startswith("_foreach_"):
+        value = _importlib.import_module(f"{__name__}._foreach").make(name)
     else:
         from .torch_import import nearest
 

@@ -56,7 +56,7 @@ def register_autocast(op, device_type, cast_inputs, /, *, lib=None):
 
 
 def register_vmap(op, func=None, /, *, lib=None):
-    """func itself. Has no effect: there is no vmap."""
+    """func itself. Has no effect: vmap() calls the operator for each slice."""
     return func if func is not None else (lambda f: f)
 
 

@@ -58,3 +58,25 @@ def test_short_windows_and_options():
 def test_refused(call):
     with pytest.raises(ValueError):
         call()
+
+
+@pytest.mark.parametrize("name", ["hann", "hamming", "blackman", "bartlett"])
+@pytest.mark.parametrize("periodic", [True, False])
+def test_windows_of_the_torch_namespace(name, periodic):
+    out = getattr(torch, f"{name}_window")(7, periodic, dtype=torch.float64)
+    points = 8 if periodic else 7
+    assert out.tolist() == pytest.approx([globals()[name](n, points) for n in range(7)], abs=1e-12)
+
+
+def test_arguments_of_windows():
+    assert torch.hann_window(3).dtype == torch.float32 and torch.hann_window(0).shape == (0,)
+    assert torch.bartlett_window(1).tolist() == [1]
+    assert torch.hamming_window(4, True, 0.5, 0.4).tolist() == pytest.approx([0.1, 0.5, 0.9, 0.5])
+    assert torch.kaiser_window(5, False, 3.0)[2].item() == 1
+    assert torch.kaiser_window(6).tolist() == windows.kaiser(6, sym=False).tolist()
+    assert torch.hann_window(3, dtype=torch.float16, requires_grad=True).requires_grad
+    with torch.device("meta"):
+        assert torch.hann_window(3).is_meta
+    for call in (lambda: torch.hann_window(-1), lambda: torch.hann_window(3, dtype=torch.int64)):
+        with pytest.raises(RuntimeError, match="hann_window"):
+            call()

@@ -14,7 +14,7 @@ import flambeau as fl
     (lambda: fl.mps.current_device(), RuntimeError, "'mps'"),
     (lambda: fl.accelerator.current_stream(), RuntimeError, "no accelerator"),
     (lambda: fl.backends.cudnn.flags(fast=True), TypeError, "benchmark"),
-    (lambda: fl.vmap, AttributeError, "vmap"),
+    (lambda: fl.lobpcg, AttributeError, "lobpcg"),
 ])
 def test_what_cannot_be_done_says_so(call, error, part):
     with pytest.raises(error, match=part):

@@ -46,6 +46,31 @@ def _masked(input, mask, value):
     return _C.where(_full_mask(input, mask), input, value)
 
 
+def _input_mask(input, *args, mask=None, **kwargs):
+    """The mask of a call, in the input's sizes."""
+    if mask is None:
+        raise ValueError("_input_mask() is for calls with a mask")
+    return _full_mask(input, mask)
+
+
+_KEEP_SIZES = ("cumprod", "cumsum", "log_softmax", "normalize", "softmax", "softmin")
+
+
+def _output_mask(op, input, *args, dim=None, keepdim=False, mask=None, **kwargs):
+    """Which elements of op's result come from something: op is a function of this module."""
+    name = getattr(op, "__name__", None)
+    if name not in __all__ or name == "logaddexp":
+        raise ValueError(f"_output_mask(): {op} is no function of torch.masked on one tensor")
+    full = _input_mask(input, mask=mask)
+    if name in _KEEP_SIZES:
+        return full
+    positional = args[1:] if name == "norm" else args
+    dims = _dims(positional[0] if positional else dim, input.dim())
+    for d in reversed(dims):
+        full = full.any(d, bool(keepdim))
+    return full
+
+
 def _lowest(dtype):
     """The number that is no maximum of others."""
     if dtype.is_floating_point:

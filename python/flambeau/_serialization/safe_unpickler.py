@@ -60,8 +60,7 @@ def allowed():
             names[f"torch.{name}"] = names[f"torch.storage.{name}"] = value
     names.update({f"torch._utils.{name}": value for name, value in vars(_utils).items()
                   if name.startswith("_rebuild")})
-    if hasattr(_utils, "_rebuild_from_type_v2"):
-        names["torch._tensor._rebuild_from_type_v2"] = _utils._rebuild_from_type_v2
+    names["torch._tensor._rebuild_from_type_v2"] = _utils._rebuild_from_type_v2
     return names
 
 
@@ -149,12 +148,12 @@ class SafeUnpickler:
     def may_call(self, function):
         return function is _nothing or any(function is f for f in (*_user.values(), *self._known.values()))
 
-    def call(self, function, args, kwargs={}):
+    def call(self, function, args):
         if not self.may_call(function):
             raise UnpicklingError(f"Trying to call reduce for unrecognized function {function!r:.100}")
         if self.unknown is not None and function not in (OrderedDict, set, Counter, defaultdict):
             return _nothing()
-        return function(*args, **kwargs)
+        return function(*args)
 
     def build(self, target, state):
         kind = type(target)

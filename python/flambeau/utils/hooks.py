@@ -40,5 +40,3 @@ class RemovableHandle:
         self.id, dicts = state
         self._dicts = [weakref.ref(d if d is not None else OrderedDict()) for d in dicts]
         RemovableHandle._ids = itertools.count(max(next(RemovableHandle._ids), self.id + 1))
-
-

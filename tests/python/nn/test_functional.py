@@ -398,3 +398,20 @@ def test_corner_cases():
     running = fl.zeros(3), fl.ones(3)
     F.batch_norm(fl.ones(0, 3), *running, training=True)
     assert running[0].tolist() == [0, 0, 0] and running[1].tolist() == [1, 1, 1]
+
+
+def test_masks_by_their_form():
+    from flambeau.nn.attention import bias
+
+    attention, q = F.scaled_dot_product_attention, fl.randn(1, 2, 3, 4)
+    k = fl.randn(1, 2, 5, 4)
+    for mask in (bias.causal_upper_left(3, 5), bias.causal_lower_right(3, 5)):
+        fl.testing.assert_close(attention(q, k, k, mask), attention(q, k, k, mask.materialize()))
+    fl.testing.assert_close(attention(q, q, q, attn_mask=bias.causal_lower_right(3, 3)),
+                               attention(q, q, q, is_causal=True))
+    upper = bias.causal_upper_left(3, 5)
+    for call, error in ((lambda: attention(q, k, k, bias.causal_upper_left(3, 3)), ValueError),
+                        (lambda: attention(q, k, k, upper, is_causal=True), ValueError),
+                        (lambda: fl.add(q, upper), NotImplementedError)):
+        with pytest.raises(error):
+            call()

@@ -213,4 +213,3 @@ class _LoadHook:
 
     def __call__(self, *args):
         return self.hook(*args) if self.module is None else self.hook(self.module, *args)
-

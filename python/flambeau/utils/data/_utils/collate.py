@@ -10,7 +10,7 @@ _NO_ARRAY = re.compile(r"[SaUO]")  # NumPy's dtypes of text and objects
 _MESSAGE = "default_collate: cannot make a batch of {}, only of tensors, NumPy arrays, numbers, dicts, lists"
 
 
-def _is_numpy(x, *names):
+def _is_numpy(x):
     """Whether x is a NumPy array or number; NumPy is not imported for it."""
     return type(x).__module__ == "numpy" and not isinstance(x, (str, bytes))
 

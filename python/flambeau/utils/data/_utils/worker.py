@@ -45,16 +45,15 @@ def _seed_all(seed):
 def run(pipe, others, kind, dataset, batched, collate_fn, drop_last, base_seed, init_fn, id, count, inline):
     """The process's main function. others: ends of pipes that belong to the parent, closed here.
 
-    Messages to it: (number, index) asks for a batch; ("epoch", seed) starts an epoch anew; None ends it. Every
-    question gets an answer (number, batch or ExceptionWrapper or EndOfData).
+    Messages to it: (number, index) asks for a batch; ("epoch", seed) starts an epoch anew; None ends it.
+    Every question gets an answer (number, batch or ExceptionWrapper or EndOfData).
     """
     global _info
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends us
     for end in others:
         end.close()
     parent = os.getppid()
-    if hasattr(flambeau, "set_num_threads"):
-        flambeau.set_num_threads(1)
+    flambeau.set_num_threads(1)
     _seed_all(base_seed + id)
     _info = WorkerInfo(id, count, base_seed + id, dataset)
     where, failure, source = f"in DataLoader worker process {id}", None, None

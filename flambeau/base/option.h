@@ -6,6 +6,7 @@
 //   FLAMBEAU_CACHE_DIR, FLAMBEAU_CACHE=0           where compiled kernels are kept; off
 //   FLAMBEAU_TIMING=1                              stages of each compilation in ms on standard error
 //   FLAMBEAU_PROFILE=1                             time of each kernel and library call, when a program ends
+//   FLAMBEAU_CUDA_LIBRARIES=folder:folder          where cuBLASLt and cuDNN lie; or Python's folder nvidia/
 //   FLAMBEAU_FUZZ_COUNT, FLAMBEAU_FUZZ_SEED        length and seed of random tests
 #pragma once
 #include <string>

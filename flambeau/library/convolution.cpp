@@ -5,6 +5,7 @@
 
 #include "flambeau/base/error.h"
 #include "flambeau/base/hash.h"
+#include "flambeau/library/convolution_layout.h"
 #include "flambeau/library/epilogue.h"
 #include "flambeau/library/onednn.h"
 #include "flambeau/library/plan_cache.h"
@@ -12,6 +13,7 @@
 namespace fl::library {
 namespace {
 
+using View = ConvolutionOperand;
 using Layout = ConvolutionDesc::Layout;
 using Strides = ConvolutionDesc::Strides;
 
@@ -24,65 +26,15 @@ int64_t product(const ConvolutionDesc& d, const std::array<int64_t, 3>& sizes) {
   return n;
 }
 
-/// An image or a weight: sizes and strides, and the layouts that the strides fit.
-struct View {
-  std::array<int64_t, 5> sizes{1, 1, 1, 1, 1};
-  Strides strides{};
-  int rank = 0;
-
-  View(int64_t first, int64_t second, int spatial, const std::array<int64_t, 3>& space, const Strides& given)
-      : rank(2 + spatial) {
-    sizes[0] = first;
-    sizes[1] = second;
-    for (int i = 0; i < spatial; ++i) sizes[2 + i] = space[i];
-    for (int i = 0; i < rank; ++i) strides[i] = given[i];
-  }
-  Strides strides_of(Layout layout) const {
-    return ConvolutionDesc::strides(layout, sizes[1], rank - 2, {sizes[2], sizes[3], sizes[4]});
-  }
-  bool fits(Layout layout) const {
-    const Strides wanted = strides_of(layout);
-    for (int i = 0; i < rank; ++i)
-      if (sizes[i] != 1 && strides[i] != wanted[i]) return false;
-    return true;
-  }
-  int64_t count() const {
-    int64_t n = 1;
-    for (int i = 0; i < rank; ++i) n *= sizes[i];
-    return n;
-  }
-};
-
-View input_view(const ConvolutionDesc& d) {
-  return {d.batch, d.in_channels, d.spatial, d.input, d.input_strides};
-}
-View output_view(const ConvolutionDesc& d) {
-  return {d.batch, d.out_channels, d.spatial, d.output(), d.output_strides};
-}
-View weight_view(const ConvolutionDesc& d) {
-  return {d.out_channels, d.in_channels / d.groups, d.spatial, d.kernel, d.weight_strides};
-}
-
-/// Makes the strides those of a layout even where a size of 1 lets them be anything; false where they fit
-/// none.
-bool settle(const View& view, std::initializer_list<Layout> order, Strides& strides) {
-  for (const Layout layout : order) {
-    if (!view.fits(layout)) continue;
-    strides = view.strides_of(layout);
-    return true;
-  }
-  return false;
-}
-
 /// `d` with settled strides, both images in one layout where they fit one; none where an operand is not
 /// dense.
 std::optional<ConvolutionDesc> settled(ConvolutionDesc d) {
-  const View in = input_view(d), out = output_view(d);
+  const View in = input_of(d), out = output_of(d);
   const bool both_last = in.fits(Layout::ChannelsLast) && out.fits(Layout::ChannelsLast);
   const Layout first = both_last ? Layout::ChannelsLast : Layout::Contiguous;
   const std::initializer_list<Layout> order = {first, Layout::Contiguous, Layout::ChannelsLast};
   if (!settle(in, order, d.input_strides) || !settle(out, order, d.output_strides)) return std::nullopt;
-  if (!settle(weight_view(d), {Layout::ChannelsLast, Layout::Contiguous}, d.weight_strides))
+  if (!settle(weight_of(d), {Layout::ChannelsLast, Layout::Contiguous}, d.weight_strides))
     return std::nullopt;
   return d;
 }
@@ -109,13 +61,13 @@ class EmptyPlan final : public ConvolutionPlan {
   std::string implementation() const override { return "empty"; }
   void run(const ConvolutionData& data, void*) const override {
     if (desc_.pass == ConvolutionPass::BackwardWeights) {
-      const int64_t weights = weight_view(desc_).count();
+      const int64_t weights = weight_of(desc_).count();
       fill(weights, const_cast<void*>(data.weight), desc_.beta);
       if (desc_.bias) fill(desc_.out_channels, const_cast<void*>(data.bias), 0);
       return;
     }
     const bool forward = desc_.pass == ConvolutionPass::Forward;
-    const ImageBox image(forward ? output_view(desc_) : input_view(desc_));
+    const ImageBox image(forward ? output_of(desc_) : input_of(desc_));
     void* result = const_cast<void*>(forward ? data.output : data.input);
     scale_add_box(desc_.dtype, image.box, result, desc_.beta, image.by_channel,
                   desc_.bias ? data.bias : nullptr);
@@ -133,7 +85,7 @@ class LibraryPlan final : public ConvolutionPlan {
  public:
   LibraryPlan(const ConvolutionDesc& desc, std::unique_ptr<Recipe> recipe, int threads)
       : desc_(desc),
-        image_(desc.pass == ConvolutionPass::BackwardData ? input_view(desc) : output_view(desc)),
+        image_(desc.pass == ConvolutionPass::BackwardData ? input_of(desc) : output_of(desc)),
         recipe_(std::move(recipe)),
         threads_(threads) {}
   int64_t scratch_bytes() const override { return recipe_->scratch_bytes(); }
@@ -184,8 +136,8 @@ std::shared_ptr<const ConvolutionPlan> make_plan(const ConvolutionDesc& desc, in
   if (!d) return nullptr;
   const bool sums_twice = d->bias && d->beta != 0 && d->pass == ConvolutionPass::BackwardWeights;
   if (sums_twice) return nullptr;
-  const int64_t outputs = output_view(*d).count(), weights = weight_view(*d).count();
-  if (input_view(*d).count() == 0 || weights == 0 || outputs == 0) {
+  const int64_t outputs = output_of(*d).count(), weights = weight_of(*d).count();
+  if (input_of(*d).count() == 0 || weights == 0 || outputs == 0) {
     const bool sums_bias = d->pass == ConvolutionPass::BackwardWeights && d->bias && outputs != 0;
     if (sums_bias) return nullptr;
     return std::make_shared<EmptyPlan>(*d);

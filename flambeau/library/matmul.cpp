@@ -7,6 +7,7 @@
 #include "flambeau/base/error.h"
 #include "flambeau/base/hash.h"
 #include "flambeau/library/epilogue.h"
+#include "flambeau/library/matmul_layout.h"
 #include "flambeau/library/onednn.h"
 #include "flambeau/library/plan_cache.h"
 
@@ -15,59 +16,6 @@ namespace {
 
 // Below this many multiplications a second thread costs more than it brings.
 constexpr double kOneThreadWork = 48.0 * 48 * 48;
-
-MatrixStrides transposed(const MatrixStrides& s) { return {s.batch, s.column, s.row}; }
-
-/// The product as its transpose: c^T = b^T a^T.
-MatmulDesc transposed(MatmulDesc d) {
-  std::swap(d.m, d.n);
-  std::swap(d.a, d.b);
-  for (MatrixStrides* s : {&d.a, &d.b, &d.c, &d.bias_strides}) *s = transposed(*s);
-  return d;
-}
-
-std::array<MatrixStrides*, 4> operands(MatmulDesc& d) { return {&d.a, &d.b, &d.c, &d.bias_strides}; }
-
-/// Moves batch dimensions that matter to the end, and makes one of two that can be walked as one.
-void merge_batch(MatmulDesc& d) {
-  for (int i = 0; i < 2; ++i)
-    if (d.batch[i] == 1)
-      for (MatrixStrides* s : operands(d)) s->batch[i] = 0;
-  bool one = d.batch[1] == 1;
-  if (d.batch[0] != 1 && !one) {
-    one = std::ranges::all_of(operands(d),
-                              [&](MatrixStrides* s) { return s->batch[0] == s->batch[1] * d.batch[1]; });
-    if (one) {
-      d.batch = {1, d.batch[0] * d.batch[1]};
-      for (MatrixStrides* s : operands(d)) s->batch[0] = 0;
-    }
-  } else if (one) {
-    std::swap(d.batch[0], d.batch[1]);
-    for (MatrixStrides* s : operands(d)) std::swap(s->batch[0], s->batch[1]);
-  }
-}
-
-/// One tall matrix instead of a batch of them that meets one b.
-void merge_batch_into_rows(MatmulDesc& d) {
-  if (d.batch[0] != 1 || d.batch[1] == 1 || d.b.batch[1] != 0) return;
-  const auto tall = [&](const MatrixStrides& s) { return s.batch[1] == s.row * d.m; };
-  const bool bias_tall = !d.bias || tall(d.bias_strides);
-  if (!tall(d.a) || !tall(d.c) || !bias_tall) return;
-  d.m *= d.batch[1];
-  d.batch[1] = 1;
-  for (MatrixStrides* s : operands(d)) s->batch[1] = 0;
-}
-
-/// Strides over a dimension of size 1 mean nothing: makes them those of a plain matrix.
-void settle_strides(MatrixStrides& s, int64_t rows, int64_t columns) {
-  if (rows == 1 && columns == 1) s.row = s.column = 1;
-  if (columns == 1 && rows != 1) s.column = 1;
-  if (rows == 1 && columns != 1) s.row = s.column == 1 ? columns : 1;
-}
-
-bool is_matrix(const MatrixStrides& s, int64_t rows, int64_t columns) {
-  return (s.column == 1 && s.row >= columns) || (s.row == 1 && s.column >= rows);
-}
 
 /// How one description is run: the library's part and the loops around it.
 struct Route {

@@ -4,55 +4,22 @@
 
 #include "flambeau/base/error.h"
 #include "flambeau/base/parallel.h"
-#include "tests/library/values.h"
+#include "tests/library/products.h"
 
 namespace fl::library {
 namespace {
 
 using test::Buffer;
-using test::close;
-
-int64_t extent(const MatmulDesc& d, const MatrixStrides& s, int64_t rows, int64_t columns) {
-  if (rows == 0 || columns == 0 || d.batch[0] == 0 || d.batch[1] == 0) return 1;
-  return (d.batch[0] - 1) * s.batch[0] + (d.batch[1] - 1) * s.batch[1] + (rows - 1) * s.row +
-         (columns - 1) * s.column + 1;
-}
+using test::with_layout;
 
 /// Runs `desc` against loops in double; what is not written must stay.
 void expect_product(const MatmulDesc& d) {
   SCOPED_TRACE(d.text());
   ASSERT_TRUE(matmul_supported(d));
-  const Buffer a(d.dtype, extent(d, d.a, d.m, d.k), 1), b(d.dtype, extent(d, d.b, d.k, d.n), 2);
-  const Buffer bias(d.dtype, extent(d, d.bias_strides, d.m, d.n), 3);
-  Buffer c(d.dtype, extent(d, d.c, d.m, d.n), 4), expected = c;
-  for (int64_t b0 = 0; b0 < d.batch[0]; ++b0)
-    for (int64_t b1 = 0; b1 < d.batch[1]; ++b1) {
-      const auto at = [&](const MatrixStrides& s, int64_t row, int64_t column) {
-        return b0 * s.batch[0] + b1 * s.batch[1] + row * s.row + column * s.column;
-      };
-      for (int64_t i = 0; i < d.m; ++i)
-        for (int64_t j = 0; j < d.n; ++j) {
-          double sum = 0;
-          for (int64_t l = 0; l < d.k; ++l) sum += a.get(at(d.a, i, l)) * b.get(at(d.b, l, j));
-          if (d.bias) sum += bias.get(at(d.bias_strides, i, j));
-          if (d.beta != 0) sum += d.beta * c.get(at(d.c, i, j));
-          expected.set(at(d.c, i, j), d.relu && sum < 0 ? 0 : sum);
-        }
-    }
-  matmul(d, a.data(), b.data(), d.bias ? bias.data() : nullptr, c.data());
-  for (int64_t i = 0; i < c.count(); ++i)
-    ASSERT_TRUE(close(d.dtype, c.get(i), expected.get(i)))
-        << i << ": " << c.get(i) << " for " << expected.get(i);
-}
-
-MatmulDesc with_layout(MatmulDesc d, bool a_columns, bool b_columns, bool c_columns, int64_t padding) {
-  const auto plain = [&](bool columns, int64_t m, int64_t n) {
-    return columns ? MatrixStrides{{0, 0}, 1, m + padding} : MatrixStrides{{0, 0}, n + padding, 1};
-  };
-  d.a = plain(a_columns, d.m, d.k);
-  d.b = plain(b_columns, d.k, d.n);
-  d.c = plain(c_columns, d.m, d.n);
-  return d;
+  const test::Product p(d);
+  Buffer c = p.c;
+  matmul(d, p.a.data(), p.b.data(), d.bias ? p.bias.data() : nullptr, c.data());
+  test::expect_close(d.dtype, c, p.expected);
 }
 
 class LibraryMatmul : public ::testing::Test {

@@ -29,6 +29,7 @@ class Buffer {
   void* data() { return bytes_.data(); }
   const void* data() const { return bytes_.data(); }
   int64_t count() const { return static_cast<int64_t>(bytes_.size()) / scalar_bytes(kind_); }
+  int64_t bytes() const { return static_cast<int64_t>(bytes_.size()); }
   bool operator==(const Buffer&) const = default;
 
   double get(int64_t i) const {

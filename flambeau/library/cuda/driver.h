@@ -9,6 +9,7 @@
 namespace fl::library::cuda {
 
 // The functions that are used. cuda.h renames some to their newest version; the names below follow it.
+// clang-format off
 #define FL_CUDA_FUNCTIONS(X)                                                                                 \
   X(cuInit)                                                                                                  \
   X(cuDriverGetVersion) X(cuGetErrorName) X(cuGetErrorString) X(cuDeviceGetCount) X(cuDeviceGet)             \
@@ -30,6 +31,7 @@ namespace fl::library::cuda {
                                                                   X(cuGraphInstantiate) X(cuGraphLaunch)     \
                                                                       X(cuGraphDestroy)                      \
                                                                           X(cuGraphExecDestroy)
+// clang-format on
 
 struct Driver {
 #define FL_CUDA_MEMBER(function) decltype(&::function) function;

@@ -1,0 +1,17 @@
+// The libraries of CUDA's toolkit, which may not be there: cuBLASLt, cuDNN. Opened by name at run time.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "flambeau/library/cuda/dynamic_library.h"
+
+namespace fl::library::cuda {
+
+/// Opens the library of this file name. First in the folders that FLAMBEAU_CUDA_LIBRARIES lists (and below
+/// them, as Python's packages nvidia/ have it), then where the system looks, then in /usr/local/cuda.
+DynamicLibrary open_toolkit_library(const std::string& file);
+
+/// The files that are tried, in order, for the option's value.
+std::vector<std::string> toolkit_candidates(const std::string& file, const std::string& folders);
+
+}  // namespace fl::library::cuda

@@ -17,7 +17,7 @@ _MODULES = (
     "masked", "mps", "multiprocessing", "nn", "onnx", "optim", "overrides", "package", "profiler",
     "quantization", "random", "return_types", "serialization", "signal", "sparse", "special", "storage",
     "testing", "torch_version", "types", "utils", "xpu", "_custom_ops", "_dynamo", "_inductor", "_ops",
-    "_utils", "_VF",
+    "_utils", "_VF", "_lowrank", "functional", "__config__",
 )
 # The compiled part's names; a module goes before an operator of its name.
 globals().update({n: v for n, v in vars(_C).items() if not n.startswith("__") and n not in _MODULES})
@@ -34,7 +34,7 @@ from .autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_e
 from .compile_function import compile
 from .overrides import _DisableAll as DisableTorchFunction
 from .overrides import _DisableSubclasses as DisableTorchFunctionSubclass
-from .version import __version__
+from .torch_version import __version__
 from . import autograd, version
 
 # Names that live in one of them.
@@ -49,6 +49,14 @@ _HOMES = {
             "autocast_increment_nesting", "autocast_decrement_nesting", "set_autocast_cpu_enabled",
             "set_autocast_cpu_dtype", "set_autocast_gpu_dtype"),
     "_ops": ("ops",),
+    "_functional_forms": (
+        "_batch_norm_with_update", "_log_softmax_backward_data", "_native_batch_norm_legit", "_safe_softmax",
+        "_shape_as_tensor", "_softmax_backward_data", "_weight_norm", "affine_grid_generator",
+        "alpha_dropout", "alpha_dropout_", "bilinear", "conv_tbc", "embedding_renorm_",
+        "feature_alpha_dropout",
+        "feature_alpha_dropout_", "feature_dropout", "feature_dropout_", "lu", "native_channel_shuffle",
+        "native_dropout_backward", "norm_except_dim", "nuclear_norm"),
+    "_lowrank": ("pca_lowrank", "svd_lowrank"),
     "sparse": ("sparse_coo_tensor",),
     "torch_import": ("as_torch",),
     "func": ("vmap",),

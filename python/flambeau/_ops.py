@@ -88,6 +88,18 @@ class _Packet:
         return f"<OpOverloadPacket(op='aten.{self.__name__}')>"
 
 
+def _packet(name):
+    """An operator of the table, or a function that does what PyTorch has an operator for."""
+    function = getattr(_C, name, None) or getattr(Tensor, name, None)
+    if function is None:
+        import flambeau
+
+        if name not in flambeau._HOME_OF:
+            return None
+        function = getattr(flambeau, name)
+    return _Packet(name, function)
+
+
 class _Namespace(types.ModuleType):
     def __init__(self, name):
         super().__init__(f"flambeau.ops.{name}")
@@ -98,9 +110,7 @@ class _Namespace(types.ModuleType):
             raise AttributeError(name)
         found = _defined.get(f"{self._name}::{name}")
         if found is None and self._name in ("aten", "prims"):
-            function = getattr(_C, name, None) or getattr(Tensor, name, None)
-            if function is not None:
-                found = _Packet(name, function)
+            found = _packet(name)
         if found is None:
             raise AttributeError(f"'_OpNamespace' '{self._name}' object has no attribute '{name}'")
         setattr(self, name, found)

@@ -189,10 +189,38 @@ def _norm_method(self, p="fro", dim=None, keepdim=False, dtype=None):
 
 
 @_function
-def normal(*args, requires_grad=False, **kwargs):
+def normal(*args, requires_grad=False, layout=None, pin_memory=False, **kwargs):
     """Normal numbers: mean and standard deviation are tensors that broadcast, or two numbers and a size."""
     result = _C.normal(*args, **kwargs)
     return result.requires_grad_() if requires_grad else result
+
+
+def _with_constant_statistics(name):
+    """A normalisation whose second and third result, the statistics, carry no gradient."""
+    operator = getattr(_C, name)
+
+    def function(*args, out=None, **kwargs):
+        result, *statistics = operator(*args, **kwargs)
+        results = result, *(s.detach() for s in statistics)
+        return results if out is None else tuple(map(_write, results, out))
+
+    function.__name__, function.__doc__ = name, operator.__doc__
+    globals()[name] = _function(function)
+
+
+for _name in ("native_batch_norm", "native_layer_norm"):
+    _with_constant_statistics(_name)
+
+
+@_function
+def conj_physical(input, *, out=None):
+    """The complex conjugate in memory of its own; a real input itself."""
+    return _C.conj_physical(input, out=out) if out is not None or input.is_complex() else input
+
+
+@_method("conj_physical")
+def _conj_physical(self):
+    return conj_physical(self)
 
 
 _bernoulli_of_number = Tensor.bernoulli_

@@ -189,6 +189,12 @@ class TensorMethods:
         self._detach_in_place()
         return self
 
+    def lu(self, pivot=True, get_infos=False):
+        """torch.lu()."""
+        from ._functional_forms import lu
+
+        return lu(self, pivot, get_infos)
+
     def is_same_size(self, other):
         return self.size() == other.size()
 

@@ -104,7 +104,7 @@ Tensor cross_of(Tensor a, Tensor b, int64_t dim) {
 }
 
 Tensor powers_of(Tensor x, std::optional<SymInt> count) {
-  FL_CHECK(x.dim() > 0 || count, RuntimeError, "linalg.vander: a 0-dim tensor needs N");
+  if (x.dim() == 0) x = unsqueeze(x, 0);
   const SymInt n = count ? *count : x.size(-1);
   FL_CHECK(n > SymInt(1), RuntimeError, "N must be greater than 1, got {}", n);
   const Tensor base = is_integral(x.dtype(), true) ? to_dtype(x, DType::Int64) : x;

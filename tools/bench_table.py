@@ -2,12 +2,12 @@
 
 Usage: bench_table.py [--build build] [--peer PYTHON] [--rounds 3] [--json FILE] [NAME...]
 
-A benchmark program prints lines {"name", "eager_ms", "compile_ms", "first_s"} (null: not measured). Its arguments are
-names; it runs those that it has, or all without arguments. The library's programs are the executables bench_* in
-BUILD/benchmarks; PyTorch's are benchmarks/peer/*.py except measure.py. These run on this library too, as
-`python -m flambeau X.py`: rows "NAME (Python)". Each round runs every program once, bench_X just before X.py; the table
-holds the medians over the rounds. A program without such lines runs once, and what it prints is shown.
-OMP_NUM_THREADS is the number of processors if not set.
+A benchmark program prints lines {"name", "eager_ms", "compile_ms", "first_s"} (null: not measured). Its
+arguments are names; it runs those that it has, or all without arguments. The library's programs are the
+executables bench_* in BUILD/benchmarks; PyTorch's are benchmarks/peer/*.py except measure.py. These run on
+this library too, as `python -m flambeau X.py`: rows "NAME (Python)". Each round runs every program once,
+bench_X just before X.py; the table holds the medians over the rounds. A program without such lines runs once,
+and what it prints is shown. OMP_NUM_THREADS is the number of processors if not set.
 """
 import argparse
 import json
@@ -20,8 +20,9 @@ import sys
 from source_files import ROOT
 
 FIELDS = ("eager_ms", "compile_ms", "first_s")
-# What to reach: ours (the better of eager and compiled) over PyTorch's torch.compile ("compile") or the better one of its two ("better");
-# or a time of ours alone, in ms ("ms"). "first": seconds of the first compiled call.
+# What to reach: ours (the better of eager and compiled) over PyTorch's torch.compile ("compile") or the
+# better one of its two ("better"); or a time of ours alone, in ms ("ms"). "first": seconds of the first
+# compiled call.
 GOALS = {
     "pointwise_chain": {"compile": 0.5},
     "layernorm_residual": {"better": 0.8},
@@ -42,10 +43,13 @@ GOALS = {
 
 
 def python_of_module(build, peer):
-    """The interpreter for the programs on this library: PyTorch's, which may have collections of models, or this one."""
+    """The interpreter for the programs on this library: PyTorch's, which may have collections of models, or
+    this one.
+    """
     environment = {**os.environ, "PYTHONPATH": str(build / "python")}
     for python in filter(None, (peer, sys.executable)):
-        if not subprocess.run([python, "-c", "import flambeau._C"], env=environment, capture_output=True).returncode:
+        if not subprocess.run([python, "-c", "import flambeau._C"], env=environment,
+                              capture_output=True).returncode:
             return python
     print("bench: no Python module for this interpreter or PyTorch's: no rows of Python", file=sys.stderr)
     return None
@@ -55,7 +59,8 @@ def programs(build, peer):
     """[(side, command)] of one round."""
     ours = {path.name.removeprefix("bench_"): [str(path)] for path in (build / "benchmarks").glob("bench_*")
             if path.is_file() and os.access(path, os.X_OK)}
-    scripts = {path.stem: str(path) for path in (ROOT / "benchmarks/peer").glob("*.py") if path.stem != "measure"}
+    scripts = {path.stem: str(path) for path in (ROOT / "benchmarks/peer").glob("*.py")
+               if path.stem != "measure"}
     theirs = {stem: [peer, path] for stem, path in scripts.items() if peer}
     python = python_of_module(build, peer)
     here = {stem: [python, "-m", "flambeau", path] for stem, path in scripts.items() if python}
@@ -71,11 +76,14 @@ def run(command, names, path=None):
         environment["PYTHONPATH"] = str(path)
     environment.setdefault("OMP_NUM_THREADS", str(len(os.sched_getaffinity(0))))
     print(f"bench: {' '.join(command)}", file=sys.stderr, flush=True)
-    done = subprocess.run([*command, *names], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    done = subprocess.run([*command, *names], env=environment, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True)
     if done.returncode:
-        print(f"bench: {command[-1]} failed with status {done.returncode}:\n{done.stderr[-2000:]}", file=sys.stderr)
+        print(f"bench: {command[-1]} failed with status {done.returncode}:\n{done.stderr[-2000:]}",
+              file=sys.stderr)
     lines = done.stdout.splitlines()
-    return [json.loads(line) for line in lines if line.startswith("{")], [line for line in lines if line[:1] != "{"]
+    measured = [json.loads(line) for line in lines if line.startswith("{")]
+    return measured, [line for line in lines if not line.startswith("{")]
 
 
 def run_rounds(commands, names, rounds, path):
@@ -129,7 +137,8 @@ def shown(value):
 
 
 def table_rows(ours, peer):
-    header = ["benchmark", "torch eager ms", "torch.compile ms", "torch first s", "eager ms", "compiled ms", "first s", "ratio", "goal"]
+    header = ["benchmark", "torch eager ms", "torch.compile ms", "torch first s", "eager ms", "compiled ms",
+              "first s", "ratio", "goal"]
     rows = [header]
     names = [*GOALS, *sorted((ours.keys() | peer.keys()) - GOALS.keys())]
     for name in names:
@@ -140,18 +149,21 @@ def table_rows(ours, peer):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     parser.add_argument("--peer", help="a Python with PyTorch")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", type=pathlib.Path, help="write all lines here as well")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
-    lines = run_rounds(programs(options.build, options.peer), options.names, options.rounds, options.build / "python")
+    lines = run_rounds(programs(options.build, options.peer), options.names, options.rounds,
+                       options.build / "python")
     if options.json:
         options.json.write_text(json.dumps(lines, indent=1) + "\n")
     if not options.peer:
-        print("bench: no PyTorch to compare with: make peer installs one, PEER_PYTHON=... names one", file=sys.stderr)
+        print("bench: no PyTorch to compare with: make peer installs one, PEER_PYTHON=... names one",
+              file=sys.stderr)
     ours, peer = medians(lines["ours"]), medians(lines["peer"])
     for name, entry in medians(lines["python"]).items():
         ours[f"{name} (Python)"] = entry

@@ -4,10 +4,12 @@ In a Markdown file, a comment stands before each text that is checked:
   <!-- output of PROGRAM ARGUMENT... -->   what BUILD/examples/PROGRAM/PROGRAM prints
   <!-- like output of PROGRAM ... -->      the same, but numbers may differ
   <!-- text of FILE -->                    the file
-The text is the fenced block that follows, or, where none follows, everything up to <!-- end -->. Times may differ everywhere.
+The text is the fenced block that follows, or, where none follows, everything up to <!-- end -->. Times may
+differ everywhere.
 
-Usage: check_docs.py BUILD [--write]    one line for each difference and exit status 1 if there are any; --write puts the
-                                        present text into the documents. Status 77 where a program is not built.
+Usage: check_docs.py BUILD [--write]    one line for each difference, and exit status 1 if there are any;
+                                        --write puts the present text into the documents; status 77 where a
+                                        program is not built
 """
 import difflib
 import pathlib
@@ -50,7 +52,8 @@ def brought_up_to_date(document, build, differences):
         text = present_text(build, kind, words)
         if comparable(shown, kind) == comparable(text, kind):
             return match.group(0)
-        lines = difflib.unified_diff(shown.splitlines(), text.splitlines(), "the document", "now", lineterm="", n=0)
+        lines = difflib.unified_diff(shown.splitlines(), text.splitlines(), "the document", "now",
+                                     lineterm="", n=0)
         differences.append(f"{document.relative_to(ROOT)}: {kind} of {words}:\n" + "\n".join(list(lines)[:20]))
         return head + (fence + text + closing if fence else text)
     return MARKED.sub(replace, document.read_text())

@@ -1,8 +1,8 @@
 """Checks that each folder of flambeau/ includes only what its layer may use.
 
-The layers and their dependencies are those that CMakeLists.txt declares with fl_layer(): a folder may include the
-layers it depends on, directly or not. LLVM's headers belong to layers declared with LLVM, oneDNN's and pocketfft's
-likewise, and Python's to none.
+The layers and their dependencies are those that CMakeLists.txt declares with fl_layer(): a folder may include
+the layers it depends on, directly or not. LLVM's headers belong to layers declared with LLVM, oneDNN's and
+pocketfft's likewise, and Python's to none.
 
 Usage: check_layers.py [ROOT]    prints one line for each violation; exit status 1 if there are any
 """

@@ -33,7 +33,8 @@ def library_objects(build):
 def with_constructors(objects):
     """Those of the source files whose object has a dynamic initialiser."""
     source_of = {str(made): source for source, made in objects.items()}
-    names = subprocess.run(["nm", "--print-file-name", *source_of], capture_output=True, text=True, check=True).stdout
+    names = subprocess.run(["nm", "--print-file-name", *source_of], capture_output=True, text=True,
+                           check=True).stdout
     return sorted({source_of[found[1]] for found in map(CONSTRUCTOR.match, names.splitlines()) if found})
 
 

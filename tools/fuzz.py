@@ -1,7 +1,8 @@
 """Random programs in numbers, in chunks of a process each; a failure names the seed that shows it again.
 
-    python3 tools/fuzz.py build operators --count 100000     # eager = compiled by every backend, interpreter included
-    python3 tools/fuzz.py build loops --count 100000         # machine code of every instruction set = interpreter
+    python3 tools/fuzz.py build operators --count 100000     # eager = compiled by every backend, interpreter
+    included python3 tools/fuzz.py build loops --count 100000         # machine code of every instruction set
+    = interpreter
 """
 import argparse
 import os
@@ -38,13 +39,16 @@ def first_crash(build, kind, seed, count, cache):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=pathlib.Path, help="build folder")
     parser.add_argument("kind", choices=KINDS)
     parser.add_argument("--count", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=1, help="of the first program; the next has the next seed")
+    parser.add_argument("--seed", type=int, default=1,
+                        help="of the first program; the next has the next seed")
     parser.add_argument("--chunk", type=int, default=500, help="programs a process")
-    parser.add_argument("--until", type=float, default=float("inf"), help="seconds after which no chunk begins")
+    parser.add_argument("--until", type=float, default=float("inf"),
+                        help="seconds after which no chunk begins")
     arguments = parser.parse_args()
 
     begin, done, failed = time.monotonic(), 0, []
@@ -60,7 +64,8 @@ def main():
         if status:
             print(text)
             failed += re.findall(r"^seed (\d+)", text, re.MULTILINE) or [f"{seed} to {seed + count - 1}"]
-        print(f"{arguments.kind}: {done} programs, {len(failed)} failed, {time.monotonic() - begin:.0f} s", flush=True)
+        print(f"{arguments.kind}: {done} programs, {len(failed)} failed, {time.monotonic() - begin:.0f} s",
+              flush=True)
     if failed:
         print("failed seeds:", ", ".join(failed))
     return bool(failed)

@@ -1,4 +1,6 @@
-"""Prints files, lines, and lines a file (median, 90th percentile, largest) of each folder and of all C++ files."""
+"""Prints files, lines, and lines a file (median, 90th percentile, largest) of each folder and of all C++
+files.
+"""
 import statistics
 
 from source_files import FOLDERS, ROOT, source_files

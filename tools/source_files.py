@@ -8,4 +8,5 @@ SUFFIXES = (".h", ".cpp", ".inc", ".def")
 
 def source_files(root=ROOT, folders=FOLDERS):
     """Sorted paths of all C++ files in these folders of the tree at root."""
-    return sorted(path for folder in folders for path in (root / folder).rglob("*") if path.suffix in SUFFIXES)
+    return sorted(path for folder in folders for path in (root / folder).rglob("*")
+                  if path.suffix in SUFFIXES)

@@ -3,8 +3,9 @@
     python3 tools/test_pythons.py build                    # each CPython from 3.11 on in PATH and in pyenv
     python3 tools/test_pythons.py build python3.13 ...     # these
 
-Of each minor version the newest is taken, and not that of the interpreter that runs this: `make test` has it. The
-module is built over the library of the build folder; it and its environment are in build/python3.13/, for example.
+Of each minor version the newest is taken, and not that of the interpreter that runs this: `make test` has it.
+The module is built over the library of the build folder; it and its environment are in build/python3.13/, for
+example.
 """
 import argparse
 import json

@@ -1,11 +1,12 @@
-"""Dispatch keys, which extensions for PyTorch name when they register operators. Flambeau dispatches by its own state: keys
-are names here, and a guard that excludes autocast's switches autocast off."""
+"""Dispatch keys, which extensions for PyTorch name when they register operators. Flambeau dispatches by its
+own state: keys are names here, and a guard that excludes autocast's switches autocast off."""
 import enum
 
 from . import _C
 
 DispatchKey = enum.Enum("DispatchKey", [
-    "Undefined", "CPU", "CUDA", "Meta", "XPU", "MPS", "AutocastCPU", "AutocastCUDA", "AutocastXPU", "AutocastMPS", "Autograd",
+    "Undefined", "CPU", "CUDA", "Meta", "XPU", "MPS", "AutocastCPU", "AutocastCUDA", "AutocastXPU",
+    "AutocastMPS", "Autograd",
     "AutogradCPU", "AutogradCUDA", "ADInplaceOrView", "BackendSelect", "CompositeImplicitAutograd",
     "CompositeExplicitAutograd", "Functionalize", "FuncTorchBatched", "FuncTorchVmapMode", "Python",
     "PythonTLSSnapshot", "SparseCPU", "QuantizedCPU", "MkldnnCPU", "PreDispatch"])
@@ -51,6 +52,7 @@ def _get_accelerator(check=None):
     return _C.device("cpu")
 
 
-for _name in ("DispatchKey", "DispatchKeySet", "_ExcludeDispatchKeyGuard", "_log_api_usage_once", "_get_tracing_state",
+for _name in ("DispatchKey", "DispatchKeySet", "_ExcludeDispatchKeyGuard", "_log_api_usage_once",
+              "_get_tracing_state",
               "_get_accelerator"):
     setattr(_C, _name, globals()[_name])

@@ -10,10 +10,13 @@ _PROFILES = {
 _options = _DEFAULT
 
 
-def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None):
-    """Digits after the point, the number of elements that is too many, elements shown at each end, columns of a line.
+def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None,
+                     sci_mode=None):
+    """Digits after the point, the number of elements that is too many, elements shown at each end, columns of
+    a line.
 
-    profile ("default", "short", "full") sets all of these first. sci_mode: True or False; None lets the values decide.
+    profile ("default", "short", "full") sets all of these first. sci_mode: True or False; None lets the
+    values decide.
     """
     global _options
     base = _options if profile is None else _PROFILES[profile]

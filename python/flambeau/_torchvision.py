@@ -1,4 +1,6 @@
-"""torchvision's own operators, which its wheel has as a compiled extension for PyTorch: torch.ops.torchvision.nms, ..."""
+"""torchvision's own operators, which its wheel has as a compiled extension for PyTorch:
+torch.ops.torchvision.nms, ...
+"""
 from . import _C, _ops
 
 _SCHEMAS = {
@@ -21,8 +23,8 @@ _SCHEMAS = {
 
 
 def nms(dets, scores, iou_threshold):
-    """Indices of the boxes (x1, y1, x2, y2) that stay, by falling score: a box goes if it overlaps one that stays by
-    more than iou_threshold."""
+    """Indices of the boxes (x1, y1, x2, y2) that stay, by falling score: a box goes if it overlaps one that
+    stays by more than iou_threshold."""
     if dets.dim() != 2 or dets.shape[1] != 4:
         raise RuntimeError(f"boxes should be a 2d tensor with 4 columns, got {tuple(dets.shape)}")
     if tuple(scores.shape) != (dets.shape[0],):
@@ -78,7 +80,8 @@ def roi_align(input, rois, spatial_scale, pooled_height, pooled_width, sampling_
         y = _positions(y1, height, pooled_height, sampling_ratio, input)
         x = _positions(x1, width, pooled_width, sampling_ratio, input)
         rows, columns = y.numel(), x.numel()
-        values = _bilinear(input[int(image)], y.reshape(-1, 1).expand(rows, columns), x.reshape(1, -1).expand(rows, columns))
+        values = _bilinear(input[int(image)], y.reshape(-1, 1).expand(rows, columns),
+                           x.reshape(1, -1).expand(rows, columns))
         values = values.reshape(-1, pooled_height, y.shape[1], pooled_width, x.shape[1])
         out.append(values.mean((2, 4)))
     if not out:

@@ -13,7 +13,8 @@ def _rebuild_tensor_v2(storage, storage_offset, size, stride, requires_grad, bac
     return tensor
 
 
-def _rebuild_tensor_v3(storage, storage_offset, size, stride, requires_grad, backward_hooks, dtype, metadata=None):
+def _rebuild_tensor_v3(storage, storage_offset, size, stride, requires_grad, backward_hooks, dtype,
+                       metadata=None):
     tensor = _C._tensor_on_storage(storage._untyped_storage, dtype, storage_offset, size, stride)
     tensor.requires_grad = requires_grad
     return tensor

@@ -53,7 +53,8 @@ def download_url_to_file(url, dst, hash_prefix=None, progress=True):
                 os.remove(file.name)
 
 
-def load_state_dict_from_url(url, model_dir=None, map_location=None, progress=True, check_hash=False, file_name=None,
+def load_state_dict_from_url(url, model_dir=None, map_location=None, progress=True, check_hash=False,
+                             file_name=None,
                              weights_only=False):
     """load() of a URL's file, which is kept."""
     folder = model_dir or os.path.join(get_dir(), "checkpoints")

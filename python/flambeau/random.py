@@ -4,7 +4,8 @@ import contextlib
 from . import _C
 from ._C import default_generator, initial_seed, manual_seed, seed
 
-__all__ = ["default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state",
+__all__ = ["default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed",
+           "set_rng_state",
            "thread_safe_generator"]
 
 

@@ -1,4 +1,5 @@
-"""Storages: the memory behind tensors, as bytes (UntypedStorage) or as elements of one dtype (TypedStorage)."""
+"""Storages: the memory behind tensors, as bytes (UntypedStorage) or as elements of one dtype (TypedStorage).
+"""
 import copy as _copy
 import mmap
 import os
@@ -274,7 +275,9 @@ def descriptor_of(storage):
 
 
 def share(tensor):
-    """Moves a tensor's elements, in place, into memory that other processes see too. Views of it stay where they are."""
+    """Moves a tensor's elements, in place, into memory that other processes see too. Views of it stay where
+    they are.
+    """
     untyped = tensor.untyped_storage()
     if untyped.is_shared() or not untyped.nbytes():
         return tensor
@@ -286,7 +289,8 @@ def share(tensor):
     os.truncate(descriptor, untyped.nbytes())
     shared = on_descriptor(descriptor, untyped.nbytes())
     shared.copy_(untyped)
-    moved = _C._tensor_on_storage(shared, tensor.dtype, tensor.storage_offset(), tensor.size(), tensor.stride())
+    moved = _C._tensor_on_storage(shared, tensor.dtype, tensor.storage_offset(), tensor.size(),
+                                  tensor.stride())
     tensor.data = moved
     return tensor
 

@@ -7,10 +7,14 @@ import flambeau as fl
 from conversion import array
 
 ANALYTIC = {
-    "exp": np.exp, "exp2": lambda z: np.exp(z * np.log(2)), "expm1": special.expm1, "log": np.log, "log2": lambda z: np.log(z) / np.log(2),
-    "log10": np.log10, "log1p": special.log1p, "sqrt": np.sqrt, "rsqrt": lambda z: 1 / np.sqrt(z), "sin": np.sin, "cos": np.cos, "tan": np.tan,
-    "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "asinh": np.arcsinh,
-    "acosh": np.arccosh, "atanh": np.arctanh, "sigmoid": lambda z: 1 / (1 + np.exp(-z)), "reciprocal": lambda z: 1 / z,
+    "exp": np.exp, "exp2": lambda z: np.exp(z * np.log(2)), "expm1": special.expm1, "log": np.log,
+    "log2": lambda z: np.log(z) / np.log(2),
+    "log10": np.log10, "log1p": special.log1p, "sqrt": np.sqrt, "rsqrt": lambda z: 1 / np.sqrt(z),
+    "sin": np.sin, "cos": np.cos, "tan": np.tan,
+    "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "asin": np.arcsin, "acos": np.arccos,
+    "atan": np.arctan, "asinh": np.arcsinh,
+    "acosh": np.arccosh, "atanh": np.arctanh, "sigmoid": lambda z: 1 / (1 + np.exp(-z)),
+    "reciprocal": lambda z: 1 / z,
     "square": lambda z: z * z,
 }
 
@@ -32,14 +36,16 @@ def test_complex_functions(name):
     keep = np.isfinite(expected)
     got = array(getattr(fl, name)(fl.from_numpy(z)))
     error = np.abs(got - expected)[keep] / np.maximum(np.abs(expected[keep]), 1e-300)
-    assert error.max() < 1e-13, (z[keep][error.argmax()], got[keep][error.argmax()], expected[keep][error.argmax()])
+    assert error.max() < 1e-13, (z[keep][error.argmax()], got[keep][error.argmax()],
+                                 expected[keep][error.argmax()])
     single = z.astype(np.complex64)
     with np.errstate(all="ignore"):
         expected = ANALYTIC[name](single.astype(np.complex128))
     keep = np.isfinite(expected.astype(np.complex64))
     got = array(getattr(fl, name)(fl.from_numpy(single)))
     error = np.abs(got - expected)[keep] / np.maximum(np.abs(expected[keep]), 1e-30)
-    assert error.max() < 1e-6, (z[keep][error.argmax()], got[keep][error.argmax()], expected[keep][error.argmax()])
+    assert error.max() < 1e-6, (z[keep][error.argmax()], got[keep][error.argmax()],
+                                expected[keep][error.argmax()])
 
 
 @pytest.mark.parametrize("name", sorted(ANALYTIC))
@@ -54,7 +60,8 @@ def test_complex_gradients(name):
 
 
 def test_complex_powers():
-    a, b = np.meshgrid(np.array([0.5 + 1j, -2 + 0.3j, 1j, -1 + 0j, 3 + 0j]), np.array([2 + 0j, 0.5 - 1j, -1.5 + 0j, 1j]))
+    a, b = np.meshgrid(np.array([0.5 + 1j, -2 + 0.3j, 1j, -1 + 0j, 3 + 0j]),
+                       np.array([2 + 0j, 0.5 - 1j, -1.5 + 0j, 1j]))
     np.testing.assert_allclose(array(fl.from_numpy(a) ** fl.from_numpy(b)), a ** b, rtol=1e-12, atol=1e-14)
     zero = fl.zeros(3, dtype=fl.complex64)
     np.testing.assert_array_equal(array(zero ** fl.tensor([0, 2, 1 + 1j])), [1, 0, 0])
@@ -63,4 +70,5 @@ def test_complex_powers():
 
 def test_polar():
     modulus, angle = fl.tensor([1.0, 2.0]), fl.tensor([np.pi / 2, -np.pi / 3])
-    np.testing.assert_allclose(array(fl.polar(modulus, angle)), array(modulus) * np.exp(1j * array(angle)), atol=1e-6)
+    np.testing.assert_allclose(array(fl.polar(modulus, angle)), array(modulus) * np.exp(1j * array(angle)),
+                               atol=1e-6)

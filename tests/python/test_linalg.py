@@ -66,7 +66,8 @@ def test_svd_gives_back_the_matrix(dtype, sizes, full, driver):
     u, s, vh = fl.linalg.svd(a, full, driver=driver)
     k = min(sizes[-2:])
     close(array(u)[..., :k] * array(s)[..., None, :] @ array(vh)[..., :k, :], a)
-    close(array(adjoint(u)) @ array(u), np.broadcast_to(np.eye(u.shape[-1]), u.shape[:-2] + (u.shape[-1],) * 2))
+    close(array(adjoint(u)) @ array(u),
+          np.broadcast_to(np.eye(u.shape[-1]), u.shape[:-2] + (u.shape[-1],) * 2))
     assert (np.diff(array(s)) <= 0).all()
     close(fl.linalg.svdvals(a), s)
     left, values, right = fl.svd(a, some=not full)
@@ -101,7 +102,8 @@ def test_layouts_of_operands():
 
 @pytest.mark.parametrize("call, text", [
     (lambda: fl.linalg.inv(fl.zeros(3, 2, 2)), r"linalg.inv: \(Batch element 0\): .*singular"),
-    (lambda: fl.linalg.solve(fl.stack([fl.eye(2), fl.zeros(2, 2)]), fl.ones(2, 2, 1)), r"\(Batch element 1\): .*singular"),
+    (lambda: fl.linalg.solve(fl.stack([fl.eye(2), fl.zeros(2, 2)]), fl.ones(2, 2, 1)),
+     r"\(Batch element 1\): .*singular"),
     (lambda: fl.linalg.cholesky(-fl.eye(2)), "linalg.cholesky: .*order 1 is not positive-definite"),
     (lambda: fl.linalg.eigh(fl.full((2, 2), float("nan"))), "non-finite"),
     (lambda: fl.linalg.svd(fl.full((2, 2), float("inf"))), "non-finite"),
@@ -123,7 +125,8 @@ def test_compiled_programs_call_the_same_routines():
 
     def program(a, b):
         q, r = fl.linalg.qr(a)
-        return (q @ fl.linalg.solve(a, b)).sum() + fl.linalg.svdvals(r).sum() * fl.fft.rfft(b, dim=0).abs().sum()
+        return (q @ fl.linalg.solve(a, b)).sum() + fl.linalg.svdvals(r).sum() * fl.fft.rfft(b,
+                                                                                            dim=0).abs().sum()
 
     close(fl.compile(program)(a, b), program(a, b))
     with pytest.raises(RuntimeError, match="singular"):

@@ -10,7 +10,8 @@ def test_like_a_tensor_without_elements():
     assert fl.full_like(meta, 2.5, device="cpu").tolist() == [[2.5] * 3] * 2
     assert fl.ones_like(meta, device="cpu", dtype=fl.int64).tolist() == [[1] * 3] * 2
     assert fl.empty_like(meta, device="cpu").fill_(3).tolist() == [[3] * 3] * 2
-    assert fl.zeros_like(meta).device.type == "meta" and fl.zeros_like(fl.ones(2), device="meta").device.type == "meta"
+    assert fl.zeros_like(meta).device.type == "meta" and fl.zeros_like(fl.ones(2),
+                                                                       device="meta").device.type == "meta"
     with pytest.raises(RuntimeError):
         fl.zeros_like(meta).tolist()
 

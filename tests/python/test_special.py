@@ -25,7 +25,8 @@ FUNCTIONS = {
     "modified_bessel_k1": (special.k1, POSITIVE, 1e-13, 0),
     "scaled_modified_bessel_k0": (special.k0e, POSITIVE, 2e-14, 0),
     "scaled_modified_bessel_k1": (special.k1e, POSITIVE, 2e-14, 0),
-    "spherical_bessel_j0": (lambda x: special.spherical_jn(0, np.abs(x)), np.concatenate([SMALL, LARGE]), 1e-14, 1e-16),
+    "spherical_bessel_j0": (lambda x: special.spherical_jn(0, np.abs(x)), np.concatenate([SMALL, LARGE]),
+                            1e-14, 1e-16),
     "airy_ai": (lambda x: special.airy(x)[0], np.linspace(-20, 20, 200), 1e-11, 1e-13),
     "erfcx": (special.erfcx, np.concatenate([SMALL[SMALL > -20], POSITIVE]), 3e-14, 0),
     "ndtri": (special.ndtri, UNIT, 1e-13, 1e-15),
@@ -54,7 +55,8 @@ def test_incomplete_gamma(name, expected):
     np.testing.assert_allclose(got, expected(a, x), rtol=1e-11, atol=1e-300)
     edges = fl.tensor([0.0, 2.0, 2.0, -1.0]), fl.tensor([1.0, 0.0, float("inf"), 1.0])
     lower = [1, 0, 1, np.nan]
-    np.testing.assert_array_equal(array(getattr(fl.special, name)(*edges)), lower if name == "gammainc" else 1 - np.array(lower))
+    np.testing.assert_array_equal(array(getattr(fl.special, name)(*edges)), lower if name == "gammainc"
+                                  else 1 - np.array(lower))
 
 
 def test_zeta():
@@ -68,17 +70,21 @@ def test_zeta():
 @pytest.mark.parametrize("n", range(6))
 def test_polygamma(n):
     x = np.linspace(0.2, 30, 60)
-    np.testing.assert_allclose(array(fl.special.polygamma(n, fl.from_numpy(x))), special.polygamma(n, x), rtol=1e-11)
+    np.testing.assert_allclose(array(fl.special.polygamma(n, fl.from_numpy(x))), special.polygamma(n, x),
+                               rtol=1e-11)
 
 
 def test_high_degrees():
     x, n = np.linspace(-0.99, 0.99, 41), np.array([[5.0], [20.0], [100.0]])
-    for name, expected in (("chebyshev_polynomial_t", special.eval_chebyt), ("chebyshev_polynomial_u", special.eval_chebyu),
+    for name, expected in (("chebyshev_polynomial_t", special.eval_chebyt),
+                           ("chebyshev_polynomial_u", special.eval_chebyu),
                            ("legendre_polynomial_p", special.eval_legendre)):
         got = array(getattr(fl.special, name)(fl.from_numpy(x), fl.from_numpy(n)))
         np.testing.assert_allclose(got, expected(n, x), rtol=1e-10, atol=1e-11)
     assert fl.special.hermite_polynomial_h(fl.tensor(2.0), -1).item() == 0
-    assert fl.special.laguerre_polynomial_l(fl.tensor(2.0), 2.9).item() == fl.special.laguerre_polynomial_l(fl.tensor(2.0), 2).item()
+    assert fl.special.laguerre_polynomial_l(fl.tensor(2.0),
+                                            2.9).item() == fl.special.laguerre_polynomial_l(fl.tensor(2.0),
+                                                                                            2).item()
 
 
 @pytest.mark.parametrize("name, arguments", [

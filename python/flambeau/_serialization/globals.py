@@ -7,7 +7,8 @@ from .._C import UntypedStorage
 
 _OWN, _THEIRS = __name__.split(".")[0], "torch"
 # Classes that PyTorch has elsewhere.
-_HOMES = {(f"{_OWN}._C", "UntypedStorage"): "torch.storage", (f"{_OWN}._C", "_tensor_on_storage"): "torch._utils"}
+_HOMES = {(f"{_OWN}._C", "UntypedStorage"): "torch.storage",
+          (f"{_OWN}._C", "_tensor_on_storage"): "torch._utils"}
 
 
 def storage_class(typed):
@@ -19,7 +20,8 @@ def theirs(module, name):
     """The module under which PyTorch knows a name of ours."""
     if module.split(".")[0] != _OWN:
         return module
-    if module == f"{_OWN}.storage" and name.endswith("Storage") and name not in ("TypedStorage", "UntypedStorage"):
+    of_dtype = name.endswith("Storage") and name not in ("TypedStorage", "UntypedStorage")
+    if module == f"{_OWN}.storage" and of_dtype:
         return _THEIRS
     if (module, name) in _HOMES:
         return _HOMES[module, name]

@@ -11,7 +11,8 @@ _MAGIC, _VERSION = 0x1950A86A20F9469CFC6C, 1001
 
 
 def load(file, unpickle, place):
-    """unpickle(file, persistent_load) reads one pickle; place(read, location) puts a storage on its device."""
+    """unpickle(file, persistent_load) reads one pickle; place(read, location) puts a storage on its device.
+    """
     start = file.tell()
     if not file.read(1):
         raise EOFError("Ran out of input: the file is empty")

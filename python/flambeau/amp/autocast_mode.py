@@ -9,7 +9,8 @@ from .. import _C
 
 _CPU_DTYPES = (_C.bfloat16, _C.float16)
 # Of other devices only the setting is kept: no operator runs there.
-_others = {"cuda": (False, _C.float16), "xpu": (False, _C.float16), "mps": (False, _C.float16), "hpu": (False, _C.bfloat16),
+_others = {"cuda": (False, _C.float16), "xpu": (False, _C.float16), "mps": (False, _C.float16),
+           "hpu": (False, _C.bfloat16),
            "xla": (False, _C.bfloat16), "mtia": (False, _C.float16), "ipu": (False, _C.float16),
            "meta": (False, _C.bfloat16)}
 
@@ -103,8 +104,8 @@ def set_autocast_gpu_dtype(dtype):
 
 
 class autocast:
-    """A context manager and decorator. On the CPU, dtype is bfloat16 (default) or float16; enabled=False switches
-    off what an outer scope switched on."""
+    """A context manager and decorator. On the CPU, dtype is bfloat16 (default) or float16; enabled=False
+    switches off what an outer scope switched on."""
 
     def __init__(self, device_type, dtype=None, enabled=True, cache_enabled=None):
         self.device = _known(device_type)
@@ -112,10 +113,12 @@ class autocast:
         self._cache_enabled = is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
         if device_type == "cpu" and enabled and self.fast_dtype not in _CPU_DTYPES:
             warnings.warn(f"In CPU autocast, but the target dtype {self.fast_dtype} is not supported. Disabling autocast. "
-                          "CPU Autocast only supports dtype of torch.bfloat16, torch.float16 currently.", stacklevel=2)
+                          "CPU Autocast only supports dtype of torch.bfloat16, torch.float16 currently.",
+                          stacklevel=2)
             enabled = False
         if device_type == "cuda" and enabled:
-            warnings.warn("User provided device_type of 'cuda', but CUDA is not available. Disabling", stacklevel=2)
+            warnings.warn("User provided device_type of 'cuda', but CUDA is not available. Disabling",
+                          stacklevel=2)
             enabled = False
         self._enabled = bool(enabled)
 
@@ -123,8 +126,8 @@ class autocast:
         self._before = is_autocast_enabled(self.device), get_autocast_dtype(self.device), is_autocast_cache_enabled()
         autocast_increment_nesting()
         set_autocast_cache_enabled(self._cache_enabled)
-        _set(self.device, self._enabled, self.fast_dtype if self.device != "cpu" or self.fast_dtype in _CPU_DTYPES else
-             self._before[1])
+        keeps = self.device == "cpu" and self.fast_dtype not in _CPU_DTYPES
+        _set(self.device, self._enabled, self._before[1] if keeps else self.fast_dtype)
         return self
 
     def __exit__(self, *error):
@@ -158,7 +161,9 @@ def _cast(value, device_type, dtype):
 
 
 def custom_fwd(fwd=None, *, device_type, cast_inputs=None):
-    """For forward() of an autograd.Function: runs it in autocast's mode, or off it with inputs cast to a dtype."""
+    """For forward() of an autograd.Function: runs it in autocast's mode, or off it with inputs cast to a
+    dtype.
+    """
     if fwd is None:
         return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
 

@@ -1,4 +1,6 @@
-"""Forward-mode differentiation is not supported: derivatives along a direction are in autograd.functional.jvp."""
+"""Forward-mode differentiation is not supported: derivatives along a direction are in
+autograd.functional.jvp.
+"""
 
 
 def _refuse(name):

@@ -1,7 +1,8 @@
 """What computes: switches and queries of libraries, where PyTorch has them."""
 import importlib
 
-_SUBMODULES = ("cpu", "cuda", "cudnn", "mha", "mkl", "mkldnn", "mps", "openmp", "opt_einsum", "quantized", "xnnpack")
+_SUBMODULES = ("cpu", "cuda", "cudnn", "mha", "mkl", "mkldnn", "mps", "openmp", "opt_einsum", "quantized",
+               "xnnpack")
 
 
 def __getattr__(name):

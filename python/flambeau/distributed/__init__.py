@@ -1,6 +1,7 @@
 """Several processes: not available in this build. Queries say so; the rest raises an error."""
 
-__all__ = ["get_backend", "get_rank", "get_world_size", "init_process_group", "is_available", "is_gloo_available",
+__all__ = ["get_backend", "get_rank", "get_world_size", "init_process_group", "is_available",
+           "is_gloo_available",
            "is_initialized", "is_mpi_available", "is_nccl_available", "is_torchelastic_launched"]
 
 

@@ -13,8 +13,12 @@ from .transforms import (AffineTransform, ComposeTransform, ExpTransform, Sigmoi
                          TanhTransform, Transform, identity_transform)
 from .univariate import Cauchy, Exponential, Geometric, Gumbel, Laplace, Poisson, Uniform
 
-__all__ = ["AffineTransform", "Bernoulli", "Categorical", "Cauchy", "ComposeTransform", "Distribution", "ExpTransform",
-           "Exponential", "Geometric", "Gumbel", "HalfNormal", "Independent", "Laplace", "LogNormal", "MixtureSameFamily",
-           "MultivariateNormal", "Normal", "OneHotCategorical", "Poisson", "SigmoidTransform", "SoftmaxTransform",
-           "TanhTransform", "Transform", "TransformedDistribution", "Uniform", "constraints", "identity_transform",
+__all__ = ["AffineTransform", "Bernoulli", "Categorical", "Cauchy", "ComposeTransform", "Distribution",
+           "ExpTransform",
+           "Exponential", "Geometric", "Gumbel", "HalfNormal", "Independent", "Laplace", "LogNormal",
+           "MixtureSameFamily",
+           "MultivariateNormal", "Normal", "OneHotCategorical", "Poisson", "SigmoidTransform",
+           "SoftmaxTransform",
+           "TanhTransform", "Transform", "TransformedDistribution", "Uniform", "constraints",
+           "identity_transform",
            "kl_divergence", "register_kl", "transforms"]

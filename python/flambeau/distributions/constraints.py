@@ -2,9 +2,12 @@
 import flambeau
 
 __all__ = ["Constraint", "boolean", "cat", "corr_cholesky", "dependent", "dependent_property", "greater_than",
-           "greater_than_eq", "half_open_interval", "independent", "integer_interval", "interval", "is_dependent",
-           "less_than", "lower_cholesky", "lower_triangular", "multinomial", "nonnegative", "nonnegative_integer",
-           "one_hot", "positive", "positive_definite", "positive_integer", "positive_semidefinite", "real", "real_vector",
+           "greater_than_eq", "half_open_interval", "independent", "integer_interval", "interval",
+           "is_dependent",
+           "less_than", "lower_cholesky", "lower_triangular", "multinomial", "nonnegative",
+           "nonnegative_integer",
+           "one_hot", "positive", "positive_definite", "positive_integer", "positive_semidefinite", "real",
+           "real_vector",
            "simplex", "square", "stack", "symmetric", "unit_interval"]
 
 
@@ -173,13 +176,15 @@ one_hot = _Simple("OneHot()", lambda x: ((x == 0) | (x == 1)).all(-1) & (x.sum(-
 real = _Simple("Real()", lambda x: x == x)
 real_vector = independent(real, 1)
 simplex = _Simple("Simplex()", lambda x: (x >= 0).all(-1) & ((x.sum(-1) - 1).abs() < 1e-6), 1)
-square = _Simple("Square()", lambda x: flambeau.full(x.shape[:-2], x.shape[-2] == x.shape[-1], dtype=flambeau.bool), 2)
+square = _Simple("Square()",
+                 lambda x: flambeau.full(x.shape[:-2], x.shape[-2] == x.shape[-1], dtype=flambeau.bool), 2)
 symmetric = _Simple("Symmetric()", _is_symmetric, 2)
 positive_semidefinite = _Simple("PositiveSemidefinite()",
                                 lambda x: _is_symmetric(x) & (flambeau.linalg_eigvalsh(x) >= 0).all(-1), 2)
 positive_definite = _Simple("PositiveDefinite()", _is_positive_definite, 2)
 lower_triangular = _Simple("LowerTriangular()", _is_lower, 2)
-lower_cholesky = _Simple("LowerCholesky()", lambda x: _is_lower(x) & (x.diagonal(dim1=-2, dim2=-1) > 0).all(-1), 2)
+lower_cholesky = _Simple("LowerCholesky()",
+                         lambda x: _is_lower(x) & (x.diagonal(dim1=-2, dim2=-1) > 0).all(-1), 2)
 corr_cholesky = _Simple("CorrCholesky()", lambda x: lower_cholesky.check(x) & (
     (x.square().sum(-1) - 1).abs() < flambeau.finfo(x.dtype).eps * x.shape[-1] * 10).all(-1), 2)
 nonnegative_integer, positive_integer = _IntegerGreaterThan(0), _IntegerGreaterThan(1)

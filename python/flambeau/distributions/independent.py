@@ -4,7 +4,8 @@ from .distribution import Distribution
 
 
 class Independent(Distribution):
-    """The last reinterpreted_batch_ndims batch dimensions of a distribution become dimensions of its draws."""
+    """The last reinterpreted_batch_ndims batch dimensions of a distribution become dimensions of its draws.
+    """
 
     arg_constraints = {}
 
@@ -15,7 +16,8 @@ class Independent(Distribution):
                              f"{reinterpreted_batch_ndims} vs {len(shape)}")
         at = len(shape) - reinterpreted_batch_ndims
         self.base_dist, self.reinterpreted_batch_ndims = base_distribution, reinterpreted_batch_ndims
-        super().__init__(shape[:at], (*shape[at:], *base_distribution.event_shape), validate_args=validate_args)
+        super().__init__(shape[:at], (*shape[at:], *base_distribution.event_shape),
+                         validate_args=validate_args)
 
     has_rsample = property(lambda self: self.base_dist.has_rsample)
     has_enumerate_support = property(lambda self: self.base_dist.has_enumerate_support)
@@ -26,7 +28,8 @@ class Independent(Distribution):
     @property
     def support(self):
         inner = self.base_dist.support
-        return constraints.independent(inner, self.reinterpreted_batch_ndims) if self.reinterpreted_batch_ndims else inner
+        return constraints.independent(inner,
+                                       self.reinterpreted_batch_ndims) if self.reinterpreted_batch_ndims else inner
 
     def sample(self, sample_shape=()):
         return self.base_dist.sample(sample_shape)

@@ -54,7 +54,9 @@ class ProcessContext:
         return [int(p.pid) for p in self.processes]
 
     def join(self, timeout=None, grace_period=None):
-        """Waits for a process to end; True when all have ended. Raises if one failed, after ending the others."""
+        """Waits for a process to end; True when all have ended. Raises if one failed, after ending the
+        others.
+        """
         if not self.sentinels:
             return True
         failed = None
@@ -87,7 +89,8 @@ class ProcessContext:
             name = signal.Signals(-process.exitcode).name
             raise ProcessExitedException(f"process {index} terminated with signal {name}", index, process.pid,
                                          process.exitcode, name)
-        raise ProcessExitedException(f"process {index} terminated with exit code {process.exitcode}", index, process.pid,
+        raise ProcessExitedException(f"process {index} terminated with exit code {process.exitcode}", index,
+                                     process.pid,
                                      process.exitcode)
 
 

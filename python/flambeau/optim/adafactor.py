@@ -4,10 +4,11 @@ from .rule import RuleOptimizer, check_rate, is_set
 
 
 class Adafactor(RuleOptimizer):
-    """Of a matrix's squared gradients only the averages of rows and columns are kept; steps are relative to the
-    parameter's size, and clipped where their root mean square exceeds d."""
+    """Of a matrix's squared gradients only the averages of rows and columns are kept; steps are relative to
+    the parameter's size, and clipped where their root mean square exceeds d."""
 
-    def __init__(self, params, lr=1e-2, beta2_decay=-0.8, eps=(None, 1e-3), d=1.0, weight_decay=0.0, *, foreach=None,
+    def __init__(self, params, lr=1e-2, beta2_decay=-0.8, eps=(None, 1e-3), d=1.0, weight_decay=0.0, *,
+                 foreach=None,
                  maximize=False):
         check_rate(lr)
         if not beta2_decay <= 0:

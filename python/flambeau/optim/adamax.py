@@ -6,14 +6,16 @@ from .rule import RuleOptimizer, check_at_least, check_betas, check_rate, is_set
 class Adamax(RuleOptimizer):
     """p -= lr * average / max(beta2 * norm, |g| + eps)."""
 
-    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, foreach=None, *, maximize=False,
+    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, foreach=None, *,
+                 maximize=False,
                  differentiable=False, capturable=False):
         check_rate(lr)
         check_at_least(0, epsilon=eps)
         check_betas(betas)
         check_at_least(0, weight_decay=weight_decay)
         super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, foreach=foreach,
-                                      maximize=maximize, differentiable=differentiable, capturable=capturable))
+                                      maximize=maximize, differentiable=differentiable,
+                                      capturable=capturable))
 
     def start(self, group, p):
         return {"step": _C.tensor(0.0), "exp_avg": _C.zeros_like(p), "exp_inf": _C.zeros_like(p)}

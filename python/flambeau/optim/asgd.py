@@ -6,7 +6,8 @@ from .rule import RuleOptimizer, check_at_least, check_rate, is_set
 class ASGD(RuleOptimizer):
     """Steps of a falling size eta; from step t0 on, state "ax" averages the parameter with weight mu."""
 
-    def __init__(self, params, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0, foreach=None, maximize=False,
+    def __init__(self, params, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0, foreach=None,
+                 maximize=False,
                  differentiable=False, capturable=False):
         check_rate(lr)
         check_at_least(0, weight_decay=weight_decay, lambd=lambd, alpha=alpha)

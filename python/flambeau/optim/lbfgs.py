@@ -1,4 +1,6 @@
-"""L-BFGS: Newton's method with curvature from the last steps (Nocedal and Wright, Numerical Optimization, ch. 7)."""
+"""L-BFGS: Newton's method with curvature from the last steps (Nocedal and Wright, Numerical Optimization, ch.
+7).
+"""
 from typing import NamedTuple
 
 from .. import _C
@@ -11,8 +13,8 @@ from .rule import check_rate
 class LBFGS(Optimizer):
     """A step makes up to max_iter iterations, and calls closure() up to max_eval times.
 
-    The parameters must be in one group. line_search_fn: None, a step of size lr; "strong_wolfe", a search for one
-    that meets Wolfe's strong conditions.
+    The parameters must be in one group. line_search_fn: None, a step of size lr; "strong_wolfe", a search for
+    one that meets Wolfe's strong conditions.
     """
 
     def __init__(self, params, lr=1, max_iter=20, max_eval=None, tolerance_grad=1e-7, tolerance_change=1e-9,
@@ -20,7 +22,8 @@ class LBFGS(Optimizer):
         check_rate(lr)
         if max_eval is None:
             max_eval = max_iter * 5 // 4
-        super().__init__(params, dict(lr=lr, max_iter=max_iter, max_eval=max_eval, tolerance_grad=tolerance_grad,
+        super().__init__(params,
+                         dict(lr=lr, max_iter=max_iter, max_eval=max_eval, tolerance_grad=tolerance_grad,
                                       tolerance_change=tolerance_change, history_size=history_size,
                                       line_search_fn=line_search_fn, maximize=maximize))
         if len(self.param_groups) != 1:
@@ -172,7 +175,8 @@ class _Point(NamedTuple):
 
 
 def minimum_of_cubic(a, b, bounds=None):
-    """Where the cubic through two points with their slopes is least, within bounds (default: between them)."""
+    """Where the cubic through two points with their slopes is least, within bounds (default: between them).
+    """
     low, high = bounds or (min(a.t, b.t), max(a.t, b.t))
     d1 = a.slope + b.slope - 3 * (a.value - b.value) / (a.t - b.t)
     square = d1 * d1 - a.slope * b.slope
@@ -198,7 +202,8 @@ def strong_wolfe(along, start, t, d_size, c1=1e-4, c2=0.9, least_change=1e-9, ma
 
     earlier, now, calls, searched = start, along(t), 1, 0
     while searched < max_search:  # until a minimum is between two points
-        if too_high(now) or (searched > 1 and now.value >= earlier.value) or now.slope >= 0 or flat_enough(now):
+        rises = searched > 1 and now.value >= earlier.value
+        if too_high(now) or rises or now.slope >= 0 or flat_enough(now):
             break
         t = minimum_of_cubic(earlier, now, (now.t + 0.01 * (now.t - earlier.t), now.t * 10))
         earlier, now = now, along(t)

@@ -14,7 +14,8 @@ class NAdam(RuleOptimizer):
         check_betas(betas)
         check_at_least(0, weight_decay=weight_decay, momentum_decay=momentum_decay)
         super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay,
-                                      momentum_decay=momentum_decay, decoupled_weight_decay=decoupled_weight_decay,
+                                      momentum_decay=momentum_decay,
+                                      decoupled_weight_decay=decoupled_weight_decay,
                                       maximize=maximize, foreach=foreach, capturable=capturable,
                                       differentiable=differentiable))
 
@@ -30,7 +31,8 @@ class NAdam(RuleOptimizer):
         state["mu_product"] *= momentum[0]
         product = state["mu_product"].item()
         return {"gradient_size": lr * (1 - momentum[0]) / (1 - product),
-                "average_size": lr * momentum[1] / (1 - product * momentum[1]), "root": (1 - beta2**step) ** 0.5}
+                "average_size": lr * momentum[1] / (1 - product * momentum[1]),
+                "root": (1 - beta2**step) ** 0.5}
 
     def rule(self, p, g, state, o):
         beta1, beta2 = o.betas

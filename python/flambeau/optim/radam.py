@@ -4,17 +4,22 @@ from .rule import RuleOptimizer, check_at_least, check_betas, check_rate, is_set
 
 
 class RAdam(RuleOptimizer):
-    """While the variance of the adaptive rate is unknown (about 5 steps), plain momentum; then Adam, rectified."""
+    """While the variance of the adaptive rate is unknown (about 5 steps), plain momentum; then Adam,
+    rectified.
+    """
 
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, decoupled_weight_decay=False, *,
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0,
+                 decoupled_weight_decay=False, *,
                  foreach=None, maximize=False, capturable=False, differentiable=False):
         check_rate(lr)
         check_at_least(0, epsilon=eps)
         check_betas(betas)
         check_at_least(0, weight_decay=weight_decay)
-        super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, maximize=maximize,
+        super().__init__(params,
+                         dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, maximize=maximize,
                                       foreach=foreach, capturable=capturable,
-                                      decoupled_weight_decay=decoupled_weight_decay, differentiable=differentiable))
+                                      decoupled_weight_decay=decoupled_weight_decay,
+                                      differentiable=differentiable))
 
     def start(self, group, p):
         return {"step": _C.tensor(0.0), "exp_avg": _C.zeros_like(p), "exp_avg_sq": _C.zeros_like(p)}

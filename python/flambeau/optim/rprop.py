@@ -4,15 +4,17 @@ from .rule import RuleOptimizer, check_rate
 
 
 class Rprop(RuleOptimizer):
-    """Every element's step grows by etas[1] while its gradient keeps the sign, and shrinks by etas[0] when it flips;
-    then the element rests for a step."""
+    """Every element's step grows by etas[1] while its gradient keeps the sign, and shrinks by etas[0] when it
+    flips; then the element rests for a step."""
 
-    def __init__(self, params, lr=1e-2, etas=(0.5, 1.2), step_sizes=(1e-6, 50), *, capturable=False, foreach=None,
+    def __init__(self, params, lr=1e-2, etas=(0.5, 1.2), step_sizes=(1e-6, 50), *, capturable=False,
+                 foreach=None,
                  maximize=False, differentiable=False):
         check_rate(lr)
         if not 0 < etas[0] < 1 < etas[1]:
             raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
-        super().__init__(params, dict(lr=lr, etas=etas, step_sizes=step_sizes, foreach=foreach, maximize=maximize,
+        super().__init__(params,
+                         dict(lr=lr, etas=etas, step_sizes=step_sizes, foreach=foreach, maximize=maximize,
                                       differentiable=differentiable, capturable=capturable))
 
     options_vary = False

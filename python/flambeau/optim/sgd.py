@@ -3,15 +3,19 @@ from .rule import RuleOptimizer, check_at_least, check_rate, is_set
 
 
 class SGD(RuleOptimizer):
-    """p -= lr * g; with momentum, g is a running sum of gradients: buffer = momentum * buffer + (1 - dampening) * g."""
+    """p -= lr * g; with momentum, g is a running sum of gradients: buffer = momentum * buffer + (1 -
+    dampening) * g.
+    """
 
-    def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *, maximize=False,
+    def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *,
+                 maximize=False,
                  foreach=None, differentiable=False, fused=None):
         check_rate(lr)
         check_at_least(0, momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
-        super().__init__(params, dict(lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay,
+        super().__init__(params,
+                         dict(lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay,
                                       nesterov=nesterov, maximize=maximize, foreach=foreach,
                                       differentiable=differentiable, fused=fused))
 

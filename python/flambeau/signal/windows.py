@@ -1,13 +1,14 @@
 """Window functions, with the signatures of torch.signal.windows.
 
-`sym=True` gives a symmetric window of M points (for filters), `sym=False` one period of M points (for spectra): the
-symmetric window of M + 1 points without its last.
+`sym=True` gives a symmetric window of M points (for filters), `sym=False` one period of M points (for
+spectra): the symmetric window of M + 1 points without its last.
 """
 import math
 
 from .. import _C
 
-__all__ = ["bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming",
+__all__ = ["bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming",
+           "hamming",
            "hann", "kaiser", "nuttall"]
 
 
@@ -35,7 +36,8 @@ def _window(name, M, sym, dtype, layout, device, requires_grad, formula):
     return out.requires_grad_(True) if requires_grad else out
 
 
-def exponential(M, *, center=None, tau=1.0, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
+def exponential(M, *, center=None, tau=1.0, sym=True, dtype=None, layout=None, device=None,
+                requires_grad=False):
     """exp(-|n - center| / tau)."""
     if tau <= 0:
         raise ValueError(f"Tau must be positive, got: {tau} instead.")
@@ -123,5 +125,6 @@ def blackman(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad
 
 def nuttall(M, *, sym=True, dtype=None, layout=None, device=None, requires_grad=False):
     """general_cosine with Nuttall's four weights of least side lobes."""
-    return general_cosine(M, a=[0.3635819, 0.4891775, 0.1365995, 0.0106411], sym=sym, dtype=dtype, layout=layout,
+    return general_cosine(M, a=[0.3635819, 0.4891775, 0.1365995, 0.0106411], sym=sym, dtype=dtype,
+                          layout=layout,
                           device=device, requires_grad=requires_grad)

@@ -26,7 +26,8 @@ def rates(optimizer, scheduler, epochs, start=0):
         group = optimizer.param_groups[0]
         out.append([group["lr"], group["momentum"]])
         optimizer.step()
-        scheduler.step(measure(epoch)) if isinstance(scheduler, lr_scheduler.ReduceLROnPlateau) else scheduler.step()
+        scheduler.step(measure(epoch)) if isinstance(scheduler,
+                                                     lr_scheduler.ReduceLROnPlateau) else scheduler.step()
     return out
 
 
@@ -72,7 +73,8 @@ def test_one_after_the_other():
 
 def test_all_at_once():
     o = optimizer()
-    scheduler = lr_scheduler.ChainedScheduler([lr_scheduler.ConstantLR(o, factor=0.1, total_iters=2), lr_scheduler.ExponentialLR(o, gamma=0.9)])
+    scheduler = lr_scheduler.ChainedScheduler([lr_scheduler.ConstantLR(o, factor=0.1, total_iters=2),
+                                               lr_scheduler.ExponentialLR(o, gamma=0.9)])
     np.testing.assert_allclose([r[0] for r in rates(o, scheduler, 4)], [0.01, 0.009, 0.081, 0.0729])
     with pytest.raises(ValueError, match="same optimizer"):
         lr_scheduler.ChainedScheduler([lr_scheduler.ConstantLR(o), lr_scheduler.ConstantLR(optimizer())])

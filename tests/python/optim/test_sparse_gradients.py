@@ -1,4 +1,5 @@
-"""Steps by sparse gradients are steps by dense ones where the gradient has rows, and leave the others alone."""
+"""Steps by sparse gradients are steps by dense ones where the gradient has rows, and leave the others alone.
+"""
 import pytest
 
 import flambeau as fl
@@ -15,7 +16,8 @@ def gradient():
 
 def test_sparse_tensor():
     g = gradient()
-    assert g.is_sparse and g.shape == (5, 2) and g._nnz() == 3 and not g.is_coalesced() and g.layout is fl.sparse_coo
+    assert g.is_sparse and g.shape == (5,
+                                       2) and g._nnz() == 3 and not g.is_coalesced() and g.layout is fl.sparse_coo
     c = g.coalesce()
     assert c.indices().tolist() == [[1, 3]] and c.values().tolist() == [[3, 4], [1.5, 1]]
     assert g.to_dense().tolist() == [[0, 0], [3, 4], [0, 0], [1.5, 1], [0, 0]] == c.to_dense().tolist()
@@ -27,7 +29,9 @@ def test_sparse_tensor():
         sparse_coo_tensor([[0, 1]], [1.0])
 
 
-@pytest.mark.parametrize("make", [lambda p: optim.SGD(p, lr=0.1), lambda p: optim.Adagrad(p, lr=0.1), lambda p: optim.SGD(p, lr=0.1, maximize=True)])
+@pytest.mark.parametrize("make",
+                         [lambda p: optim.SGD(p, lr=0.1), lambda p: optim.Adagrad(p, lr=0.1),
+                          lambda p: optim.SGD(p, lr=0.1, maximize=True)])
 def test_as_with_dense_gradients(make):
     sparse, dense = fl.ones(5, 2, requires_grad=True), fl.ones(5, 2, requires_grad=True)
     a, b = make([sparse]), make([dense])

@@ -7,7 +7,8 @@ import pytest
 from flambeau.utils import _pytree as pytree
 
 Point = collections.namedtuple("Point", "x y")
-TREE = {"a": [1, (2, None)], "p": Point(3, [4]), "o": collections.OrderedDict(z=5), "q": collections.deque([6], maxlen=2),
+TREE = {"a": [1, (2, None)], "p": Point(3, [4]), "o": collections.OrderedDict(z=5),
+        "q": collections.deque([6], maxlen=2),
         "d": collections.defaultdict(list, k=7), "e": []}
 
 
@@ -33,7 +34,8 @@ def test_map():
 
 def test_paths():
     pairs, _ = pytree.tree_flatten_with_path({"a": [1, Point(2, 3)]})
-    assert [(pytree.keystr(path), leaf) for path, leaf in pairs] == [("['a'][0]", 1), ("['a'][1].x", 2), ("['a'][1].y", 3)]
+    assert [(pytree.keystr(path), leaf) for path, leaf in pairs] == [("['a'][0]", 1), ("['a'][1].x", 2),
+                                                                     ("['a'][1].y", 3)]
     assert all(pytree.key_get({"a": [1, Point(2, 3)]}, path) == leaf for path, leaf in pairs)
     assert pytree.tree_map_with_path(lambda path, x: len(path) * x, [1, [2]]) == [1, [4]]
 

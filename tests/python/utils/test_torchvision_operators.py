@@ -11,7 +11,8 @@ IMAGES = fl.tensor([float(i % 17) for i in range(120)]).reshape(2, 2, 6, 5)
 ROIS = fl.tensor([[0, 0.0, 0.0, 4.0, 5.0], [1, 1.0, 0.5, 3.0, 4.0]])
 
 
-@pytest.mark.parametrize("threshold, expected", [(0.3, [1, 4]), (0.5, [1, 4]), (0.7, [1, 3, 4, 2]), (0.9, [1, 3, 4, 0, 2])])
+@pytest.mark.parametrize("threshold, expected",
+                         [(0.3, [1, 4]), (0.5, [1, 4]), (0.7, [1, 3, 4, 2]), (0.9, [1, 3, 4, 0, 2])])
 def test_nms(threshold, expected):
     scores = fl.tensor([0.5, 0.9, 0.3, 0.8, 0.6])
     assert _torchvision.nms(BOXES, scores, threshold).tolist() == expected
@@ -21,9 +22,12 @@ def test_nms(threshold, expected):
 
 
 @pytest.mark.parametrize("aligned, ratio, expected", [
-    (True, 2, [2.85, 4.4, 12.85, 8.025, 7.35, 8.9, 8.85, 10.4, 12.7, 13.5, 5.675, 6.475, 8.7, 9.5, 12.725, 8.0]),
-    (False, -1, [5.8, 7.4, 10.7, 4.65, 6.05, 7.65, 8.825, 9.15, 11.875, 12.675, 5.7, 6.5, 10.935, 8.675, 8.5, 2.5]),
-    (False, 2, [5.8, 7.4, 10.7, 4.65, 6.05, 7.65, 8.825, 9.15, 11.875, 11.57, 5.7, 6.5, 10.935, 9.0575, 8.5, 3.35]),
+    (True, 2,
+     [2.85, 4.4, 12.85, 8.025, 7.35, 8.9, 8.85, 10.4, 12.7, 13.5, 5.675, 6.475, 8.7, 9.5, 12.725, 8.0]),
+    (False, -1,
+     [5.8, 7.4, 10.7, 4.65, 6.05, 7.65, 8.825, 9.15, 11.875, 12.675, 5.7, 6.5, 10.935, 8.675, 8.5, 2.5]),
+    (False, 2,
+     [5.8, 7.4, 10.7, 4.65, 6.05, 7.65, 8.825, 9.15, 11.875, 11.57, 5.7, 6.5, 10.935, 9.0575, 8.5, 3.35]),
 ])
 def test_roi_align(aligned, ratio, expected):
     images = IMAGES.clone().requires_grad_()

@@ -1,7 +1,10 @@
-"""Quantization is not supported. QuantStub and DeQuantStub, which models have in their place, do nothing; the rest raises."""
+"""Quantization is not supported. QuantStub and DeQuantStub, which models have in their place, do nothing; the
+rest raises.
+"""
 from ...nn import Module
 
-__all__ = ["DeQuantStub", "QConfig", "QuantStub", "convert", "fuse_modules", "fuse_modules_qat", "prepare", "prepare_qat"]
+__all__ = ["DeQuantStub", "QConfig", "QuantStub", "convert", "fuse_modules", "fuse_modules_qat", "prepare",
+           "prepare_qat"]
 
 
 class QuantStub(Module):

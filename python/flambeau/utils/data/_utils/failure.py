@@ -13,7 +13,9 @@ class KeyErrorMessage(str):
 
 
 class ExceptionWrapper:
-    """The exception that is being handled, as text: it can be pickled. reraise() raises one of its type again."""
+    """The exception that is being handled, as text: it can be pickled. reraise() raises one of its type
+    again.
+    """
 
     def __init__(self, exc_info=None, where="in background"):
         kind, value, trace = exc_info or sys.exc_info()

@@ -1,4 +1,5 @@
-"""Objects between processes: small ones through a pipe, the elements of tensors and arrays through shared memory.
+"""Objects between processes: small ones through a pipe, the elements of tensors and arrays through shared
+memory.
 
 A message is pickled; what is large in it goes to a file in memory that is made for this message, and that the
 receiver maps and unlinks. The receiver's tensors lie in that mapping: nothing is copied again.
@@ -12,7 +13,8 @@ import tempfile
 
 from flambeau import Tensor
 
-_FOLDER = "/dev/shm" if os.path.isdir("/dev/shm") and os.access("/dev/shm", os.W_OK) else tempfile.gettempdir()
+_FOLDER = "/dev/shm" if os.path.isdir("/dev/shm") and os.access("/dev/shm",
+                                                                os.W_OK) else tempfile.gettempdir()
 _ALIGNMENT = 64
 _numbers = itertools.count()
 

@@ -268,7 +268,9 @@ PyObject* World::attribute_of_tensor(PyObject* o, PyObject* name, bool* unbound)
   if (!Py_TYPE(descriptor)->tp_descr_get)
     return wrap(descriptor, place(Step::TypeItem, constant(as_object(type)), name));
   if (Py_TYPE(descriptor) == &PyProperty_Type) return bind(descriptor, o, type);
-  return checked(Py_TYPE(descriptor)->tp_descr_get(descriptor, o, as_object(type)));
+  return operation("getattr", {o, name}, [&] {
+    return checked(Py_TYPE(descriptor)->tp_descr_get(descriptor, o, as_object(type)));
+  });
 }
 
 PyObject* World::attribute_of_function(PyObject* o, PyObject* name) {
@@ -381,9 +383,14 @@ int World::setattr(PyObject* o, PyObject* name, PyObject* value) {
     if (is_text(name, "data") || (is_text(name, "requires_grad") && place_of(o) >= 0) ||
         (place_of(o) >= 0 && !type_attribute(type, name)))
       return refuse();
-    const int r = value ? PyObject_SetAttr(o, name, value) : PyObject_DelAttr(o, name);
-    if (r < 0) checked(nullptr);
-    return r;
+    const auto change = [&] {
+      const int r = value ? PyObject_SetAttr(o, name, value) : PyObject_DelAttr(o, name);
+      return r < 0 ? checked(nullptr) : Py_NewRef(Py_None);
+    };
+    if (!value && recorder) return refuse();
+    PyObject* done = value ? operation("setattr", {o, name, value}, change) : change();
+    Py_XDECREF(done);
+    return done ? 0 : -1;
   }
   if (!is_python_class(type)) {
     if (place_of(o) >= 0) return refuse();

@@ -1,10 +1,12 @@
 // CapturedFunction: what compile() makes of a callable.
 #include "module.h"
 
+#include <nanobind/stl/function.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <structmember.h>
 
+#include "flambeau/op/dispatch.h"
 #include "hook.h"
 #include "self_test.h"
 
@@ -115,8 +117,8 @@ PyObject* explain_method(PyObject* self, PyObject*) {
 
 /// Drops what was captured.
 PyObject* reset_method(PyObject* self, PyObject*) {
-  CompileOptions options = (*cast(self)->unit)->options;
-  *cast(self)->unit = std::make_shared<Unit>(std::move(options));
+  const std::shared_ptr<Unit> old = *cast(self)->unit;
+  *cast(self)->unit = std::make_shared<Unit>(old->options, old->backend);
   Py_RETURN_NONE;
 }
 
@@ -149,7 +151,7 @@ PyTypeObject* make_type() {
   return type;
 }
 
-nb::object make_captured(nb::object function, CompileOptions options, int break_at) {
+nb::object make_captured(nb::object function, CompileOptions options, nb::object backend, int break_at) {
   FL_CHECK(PyCallable_Check(function.ptr()), TypeError, "compile(): expected a function, got {}",
            python_type(function));
   check_options(options);
@@ -158,7 +160,8 @@ nb::object make_captured(nb::object function, CompileOptions options, int break_
   if (!self) throw nb::python_error();
   cast(self)->vectorcall = call;
   cast(self)->function = function.release().ptr();
-  cast(self)->unit = new std::shared_ptr<Unit>(std::make_shared<Unit>(std::move(options)));
+  cast(self)->unit =
+      new std::shared_ptr<Unit>(std::make_shared<Unit>(std::move(options), std::move(backend)));
   (*cast(self)->unit)->break_at = break_at;
   return nb::steal(self);
 }
@@ -191,18 +194,44 @@ void bind_capture(nb::module_& m) {
 #if FLAMBEAU_CAPTURE
   captured_type = make_type();
   m.def("_set_capture_enabled", [](bool on) { return std::exchange(capture_enabled, on); });
+  m.def("_has_elements", [](const Tensor& t) { return t.has_data(); });
+  m.def(
+      "_sym_text",
+      [](nb::handle number) {
+        const std::optional<SymInt> i = as_symbolic_integer(number);
+        return i ? fmt::format("{}", *i) : text_of(number);
+      },
+      "The expression that a SymInt stands for, without a guard.");
+  m.def(
+      "_without_elements",
+      [](const Tensor& t, const std::function<int64_t(std::string)>& value_of) {
+        TensorSpec spec = t.spec();
+        const auto number = [&](SymInt& s) { s = s.is_symbolic() ? SymInt(value_of(s.expr().str())) : s; };
+        for (SymInt& s : spec.sizes) number(s);
+        for (SymInt& s : spec.strides) number(s);
+        number(spec.offset);
+        Tensor out = fake_tensor(spec);
+        if (t.requires_grad()) out.set_requires_grad(true);
+        return wrap(out);
+      },
+      "A tensor like another one, without elements, and with numbers in the place of symbols.");
   m.attr("CapturedFunction") = nb::borrow(reinterpret_cast<PyObject*>(captured_type));
   m.def(
       "_frames_problem", [] { return capture::frames_problem(); },
       "What is wrong with capture on this Python; empty if nothing is. Then compiled functions run eagerly.");
   m.def(
       "_capture",
-      [](nb::object function, std::string backend, std::optional<bool> dynamic, bool fullgraph,
+      [](nb::object function, nb::object backend, std::optional<bool> dynamic, bool fullgraph,
          std::string mode, int recompile_limit, std::string name, int break_at) {
-        return make_captured(
-            std::move(function),
-            {std::move(backend), dynamic, fullgraph, std::move(mode), recompile_limit, std::move(name)},
-            break_at);
+        const bool named = nb::isinstance<nb::str>(backend);
+        CompileOptions options{named ? nb::cast<std::string>(backend) : "aot_eager",
+                               dynamic,
+                               fullgraph,
+                               std::move(mode),
+                               recompile_limit,
+                               std::move(name)};
+        return make_captured(std::move(function), std::move(options),
+                             named ? nb::object() : std::move(backend), break_at);
       },
       nb::arg("function"), nb::kw_only(), nb::arg("backend") = "native", nb::arg("dynamic") = nb::none(),
       nb::arg("fullgraph") = false, nb::arg("mode") = "default", nb::arg("recompile_limit") = 8,

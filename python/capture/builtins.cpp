@@ -177,6 +177,11 @@ Builtins::Builtins() {
        {"dtype", "device", "layout", "memory_format", "Generator", "DispatchKey", "DispatchKeySet"})
     constant_types_.insert(type(own.attr(name)));
   build_class = nb::object(b.attr("__build_class__")).release().ptr();
+  apply =
+      nb::object(
+          nb::module_::import_("flambeau.autograd.function").attr("Function").attr("apply").attr("__func__"))
+          .release()
+          .ptr();
   unsupported_error = nb::module_::import_("flambeau._C").attr("UnsupportedError");
   internal_error = nb::module_::import_("flambeau._C").attr("InternalError");
   const nb::handle sample = nb::handle(Py_None);
@@ -320,6 +325,10 @@ bool Builtins::is_named(PyObject* function, const std::unordered_set<std::string
   return name.is_valid() && PyUnicode_Check(name.ptr()) && names.count(PyUnicode_AsUTF8(name.ptr())) > 0;
 }
 
+bool Builtins::is_question(PyObject* function) {
+  return is_named(function, {"_has_torch_function", "isinstance", "is_tensor"});
+}
+
 bool Builtins::changes_tensor(PyObject* function) {
   static const std::unordered_set<std::string> names = {"requires_grad_", "detach_", "_detach_in_place",
                                                         "retain_grad"};
@@ -385,6 +394,14 @@ PyObject* Builtins::module_getattr() const {
                            .release()
                            .ptr();
   return f;
+}
+
+bool Builtins::is_functional(PyObject* function) const {
+  if (!PyFunction_Check(function)) return false;
+  PyObject* module = PyDict_GetItemString(PyFunction_GET_GLOBALS(function), "__name__");
+  const char* name = module && PyUnicode_Check(module) ? PyUnicode_AsUTF8(module) : nullptr;
+  PyObject* own = reinterpret_cast<PyFunctionObject*>(function)->func_name;
+  return name && strncmp(name, "flambeau.nn.functional", 22) == 0 && PyUnicode_READ_CHAR(own, 0) != '_';
 }
 
 bool Builtins::is_module(PyObject* o) const {

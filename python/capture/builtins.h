@@ -34,17 +34,21 @@ class Builtins {
   static bool is_named(PyObject* function, const std::unordered_set<std::string>& names);
   /// A function that gives the text of its argument.
   static bool shows(PyObject* function);
+  /// A function of the library that only says what its arguments are.
+  static bool is_question(PyObject* function);
   /// A method of tensors that changes what autograd knows of one.
   static bool changes_tensor(PyObject* function);
   static bool is_of_library(PyTypeObject* type);
   static bool is_function_of_library(PyTypeObject* type);
   /// Module.__getattr__.
   PyObject* module_getattr() const;
+  /// A function in Python whose calls graphs have as they are: those of nn.functional.
+  bool is_functional(PyObject* function) const;
   /// Whether an object is an nn.Module.
   bool is_module(PyObject* o) const;
 
   PyTypeObject *partial, *deque, *default_dict, *size, *lru_cache, *enum_type, *method_wrapper;
-  PyObject* build_class;
+  PyObject *build_class, *apply;  ///< apply: autograd.Function's, as a function
   nb::object default_factory;
   nb::object unsupported_error, internal_error;
 

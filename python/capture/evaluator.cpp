@@ -223,6 +223,8 @@ Status Run::locals_and_stack(const Instruction& i) {
 Status Run::load_fast(int slot) { return locals[slot] ? push_new(locals[slot]) : unbound(slot); }
 
 Status Run::store_fast(int slot) {
+  if (world && world->recorder)
+    world->recorder->name(peek(1), PyTuple_GET_ITEM(code->co_localsplusnames, slot));
   PyObject* old = std::exchange(locals[slot], pop());
   Py_XDECREF(old);
   return Status::Next;

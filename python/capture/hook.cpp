@@ -130,7 +130,7 @@ void note_changed_sizes(Frame* f, State& state) {
       note_changed_number(region->guards, code_of(f), state);
       continue;
     }
-    const auto& known = region->function->joint().program.inputs;
+    const auto& known = region->program().inputs;
     for (size_t k = 0; k < region->inputs.size(); ++k) {
       PyObject* o = places[static_cast<size_t>(region->inputs[k])];
       const Tensor* t = o ? as_tensor(o) : nullptr;
@@ -162,6 +162,8 @@ class Drive {
         case Entered::Ran:
           idle = 0;
           break;
+        case Entered::Threw:
+          return go_on(true);
         case Entered::Nothing:
           if (++idle > kStepsWithoutRegion) return go_on(false);
       }
@@ -177,7 +179,7 @@ class Drive {
   }
 
  private:
-  enum class Entered : uint8_t { Nothing, Ran, Returned, Raised };
+  enum class Entered : uint8_t { Nothing, Ran, Returned, Raised, Threw };
 
   /// Leaves the rest of the frame to CPython, which counts its level itself.
   Done go_on(bool throwing) {
@@ -198,6 +200,7 @@ class Drive {
     if (!region) return PyErr_Occurred() ? Entered::Raised : Entered::Nothing;
     bool failed = false;
     *value = run_region(*region, frame_, places_, inputs_, &failed);
+    if (failed && PyErr_Occurred()) return Entered::Threw;
     if (failed) {  // the program itself shows what is wrong
       if (++state.failures > 3) state.hopeless = true;
       return Entered::Nothing;
@@ -259,7 +262,7 @@ class Drive {
       unit_.note_break({e.message(), ""});
     } catch (...) {
       raise_in_python(std::current_exception());
-      if (unit_.options.fullgraph) return nullptr;
+      if (unit_.options.fullgraph || PyErr_ExceptionMatches(backend_error())) return nullptr;
       PyObject *type, *value, *traceback;
       PyErr_Fetch(&type, &value, &traceback);
       PyErr_NormalizeException(&type, &value, &traceback);
@@ -373,6 +376,13 @@ PyObject* call_plainly(PyObject* f, PyObject* const* args, size_t count, PyObjec
   ++thread_state.plain;
   PyObject* r = PyObject_Vectorcall(f, args, count, keywords);
   --thread_state.plain;
+  return r;
+}
+
+PyObject* call_uncompiled(PyObject* f, PyObject* const* args, size_t count) {
+  Unit* outer = std::exchange(thread_state.unit, nullptr);
+  PyObject* r = PyObject_Vectorcall(f, args, count, nullptr);
+  thread_state.unit = outer;
   return r;
 }
 

@@ -11,7 +11,9 @@ namespace fl::python::capture {
 PyObject* call_captured(Unit& unit, PyObject* f, PyObject* const* args, size_t count, PyObject* keywords);
 /// Calls f as CPython does.
 PyObject* call_plainly(PyObject* f, PyObject* const* args, size_t count, PyObject* keywords);
-/// The same in the middle of a capture.
+/// Calls a function that has nothing to do with the unit that runs.
+PyObject* call_uncompiled(PyObject* f, PyObject* const* args, size_t count);
+/// Calls f as CPython does in the middle of a capture.
 PyObject* call_outside(PyObject* f, PyObject* const* args, size_t count, PyObject* keywords);
 /// Reads what the capture knows of this Python; before the first capture.
 void prepare();

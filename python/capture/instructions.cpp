@@ -11,10 +11,13 @@ Status Run::operators(const Instruction& i) {
     case Op::UnaryInvert: {
       PyObject* o = peek(1);
       if (world && !world->may_use(o)) return Status::Error;
-      PyObject* r = i.op == Op::UnaryPositive   ? PyNumber_Positive(o)
-                    : i.op == Op::UnaryNegative ? PyNumber_Negative(o)
-                                                : PyNumber_Invert(o);
-      return replace(1, checked(r));
+      const auto run = [&] {
+        return checked(i.op == Op::UnaryPositive   ? PyNumber_Positive(o)
+                       : i.op == Op::UnaryNegative ? PyNumber_Negative(o)
+                                                   : PyNumber_Invert(o));
+      };
+      const char* as = i.op == Op::UnaryPositive ? "pos" : i.op == Op::UnaryNegative ? "neg" : "invert";
+      return replace(1, world ? world->operation(as, {o}, run) : run());
     }
     case Op::UnaryNot: {
       const int t = truth(pop());
@@ -66,34 +69,39 @@ namespace {
 PyObject* power(PyObject* a, PyObject* b) { return PyNumber_Power(a, b, Py_None); }
 PyObject* power_in_place(PyObject* a, PyObject* b) { return PyNumber_InPlacePower(a, b, Py_None); }
 
+struct BinaryOperator {
+  binaryfunc run;
+  const char* name;  ///< in the module operator
+};
+
 // In the order of the argument of BINARY_OP.
-constexpr binaryfunc kBinary[] = {
-    PyNumber_Add,
-    PyNumber_And,
-    PyNumber_FloorDivide,
-    PyNumber_Lshift,
-    PyNumber_MatrixMultiply,
-    PyNumber_Multiply,
-    PyNumber_Remainder,
-    PyNumber_Or,
-    power,
-    PyNumber_Rshift,
-    PyNumber_Subtract,
-    PyNumber_TrueDivide,
-    PyNumber_Xor,
-    PyNumber_InPlaceAdd,
-    PyNumber_InPlaceAnd,
-    PyNumber_InPlaceFloorDivide,
-    PyNumber_InPlaceLshift,
-    PyNumber_InPlaceMatrixMultiply,
-    PyNumber_InPlaceMultiply,
-    PyNumber_InPlaceRemainder,
-    PyNumber_InPlaceOr,
-    power_in_place,
-    PyNumber_InPlaceRshift,
-    PyNumber_InPlaceSubtract,
-    PyNumber_InPlaceTrueDivide,
-    PyNumber_InPlaceXor,
+constexpr BinaryOperator kBinary[] = {
+    {PyNumber_Add, "add"},
+    {PyNumber_And, "and_"},
+    {PyNumber_FloorDivide, "floordiv"},
+    {PyNumber_Lshift, "lshift"},
+    {PyNumber_MatrixMultiply, "matmul"},
+    {PyNumber_Multiply, "mul"},
+    {PyNumber_Remainder, "mod"},
+    {PyNumber_Or, "or_"},
+    {power, "pow"},
+    {PyNumber_Rshift, "rshift"},
+    {PyNumber_Subtract, "sub"},
+    {PyNumber_TrueDivide, "truediv"},
+    {PyNumber_Xor, "xor"},
+    {PyNumber_InPlaceAdd, "iadd"},
+    {PyNumber_InPlaceAnd, "iand"},
+    {PyNumber_InPlaceFloorDivide, "ifloordiv"},
+    {PyNumber_InPlaceLshift, "ilshift"},
+    {PyNumber_InPlaceMatrixMultiply, "imatmul"},
+    {PyNumber_InPlaceMultiply, "imul"},
+    {PyNumber_InPlaceRemainder, "imod"},
+    {PyNumber_InPlaceOr, "ior"},
+    {power_in_place, "ipow"},
+    {PyNumber_InPlaceRshift, "irshift"},
+    {PyNumber_InPlaceSubtract, "isub"},
+    {PyNumber_InPlaceTrueDivide, "itruediv"},
+    {PyNumber_InPlaceXor, "ixor"},
 };
 
 }  // namespace
@@ -101,15 +109,19 @@ constexpr binaryfunc kBinary[] = {
 Status Run::binary(const Instruction& i) {
   PyObject *a = peek(2), *b = peek(1);
   if (world && !world->may_use(a, b)) return Status::Error;
-  if (world && PyUnicode_Check(a) && kBinary[i.arg] == PyNumber_Remainder && !world->may_show(b))
+  if (world && PyUnicode_Check(a) && kBinary[i.arg].run == PyNumber_Remainder && !world->may_show(b))
     return Status::Error;
-  return replace(2, checked(kBinary[i.arg](a, b)));
+  const auto run = [&] { return checked(kBinary[i.arg].run(a, b)); };
+  return replace(2, world ? world->operation(kBinary[i.arg].name, {a, b}, run) : run());
 }
 
 Status Run::compare(const Instruction& i) {
   PyObject *a = peek(2), *b = peek(1);
   if (world && !world->may_use(a, b)) return Status::Error;
-  const Status s = replace(2, checked(PyObject_RichCompare(a, b, i.arg & 7)));
+  static constexpr const char* kNames[] = {"lt", "le", "eq", "ne", "gt", "ge"};
+  const int which = i.arg & 7;
+  const auto run = [&] { return checked(PyObject_RichCompare(a, b, which)); };
+  const Status s = replace(2, world ? world->operation(kNames[which], {a, b}, run) : run());
   if (s != Status::Next || !(i.arg & 8)) return s;
   const int t = truth(pop());
   return t < 0 ? Status::Error : push_new(t ? Py_True : Py_False);
@@ -120,8 +132,12 @@ PyObject* Run::subscript(PyObject* o, PyObject* key) {
 }
 
 int Run::store_subscript(PyObject* o, PyObject* key, PyObject* value) {
-  if (world && !world->may_use(o, key)) return -1;
-  return checked(PyObject_SetItem(o, key, value));
+  if (!world) return PyObject_SetItem(o, key, value);
+  if (!world->may_use(o, key)) return -1;
+  const nb::object done = nb::steal(world->operation("setitem", {o, key, value}, [&]() -> PyObject* {
+    return checked(PyObject_SetItem(o, key, value)) < 0 ? nullptr : Py_NewRef(Py_None);
+  }));
+  return done.is_valid() ? 0 : -1;
 }
 
 // o[start:stop], or value, o, start, stop: o[start:stop] = value

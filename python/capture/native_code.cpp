@@ -71,10 +71,22 @@ PyObject* World::compare_identity(PyObject* a, PyObject* b, bool invert) {
 
 PyObject* World::subscript(PyObject* o, PyObject* key) {
   if (!may_use(o, key)) return nullptr;
-  return checked(PyObject_GetItem(o, key));
+  return operation("getitem", {o, key}, [&] { return checked(PyObject_GetItem(o, key)); });
 }
 
-PyObject* World::iterate(PyObject* o) { return may_use(o) ? checked(PyObject_GetIter(o)) : nullptr; }
+PyObject* World::iterate(PyObject* o) {
+  if (!may_use(o)) return nullptr;
+  if (!recorder || !as_tensor(o) || as_tensor(o)->dim() == 0) return checked(PyObject_GetIter(o));
+  // Graphs have the items one by one.
+  nb::list items;
+  for (Py_ssize_t k = 0, n = PyObject_Length(o); k < n; ++k) {
+    const nb::int_ index(k);
+    const nb::object item = nb::steal(subscript(o, index.ptr()));
+    if (!item.is_valid()) return nullptr;
+    items.append(item);
+  }
+  return PyErr_Occurred() ? checked(nullptr) : PyObject_GetIter(items.ptr());
+}
 
 bool World::may_show(PyObject* o, int depth) {
   if (depth > 16) {
@@ -211,12 +223,21 @@ PyObject* World::call(PyObject* f, PyObject* const* args, size_t positional, PyO
                                         : nullptr;
       }
     }
-    std::vector<PyObject*> all{self.ptr()};
-    all.insert(all.end(), args, args + total);
-    return call(function.ptr(), all.data(), positional + 1, keywords);
+    const auto run = [&] {
+      std::vector<PyObject*> all{self.ptr()};
+      all.insert(all.end(), args, args + total);
+      return call(function.ptr(), all.data(), positional + 1, keywords);
+    };
+    const bool has_own_gradient = function.ptr() == builtins().apply;
+    return recorder && has_own_gradient ? recorder->record({f, args, positional, keywords}, run, true)
+                                        : run();
   }
   if (Intrinsic i = builtins().intrinsic(f)) return i(*this, args, positional, keywords);
-  if (PyFunction_Check(f)) return checked(PyObject_Vectorcall(f, args, positional, keywords));
+  if (PyFunction_Check(f)) {
+    const auto run = [&] { return checked(PyObject_Vectorcall(f, args, positional, keywords)); };
+    return recorder && builtins().is_functional(f) ? recorder->record({f, args, positional, keywords}, run)
+                                                   : run();
+  }
   if (type == builtins().partial) {
     const nb::object inner = nb::handle(f).attr("func"), first = nb::handle(f).attr("args");
     const nb::object values = nb::handle(f).attr("keywords").attr("values")();
@@ -238,6 +259,15 @@ PyObject* World::call(PyObject* f, PyObject* const* args, size_t positional, PyO
     return call(inner.ptr(), args, positional, keywords);
   }
   if (!may_call(f, args, total)) return nullptr;
+  const auto run = [&] { return call_native(f, args, positional, keywords); };
+  const bool in_python =
+      is_python_class(type) || (PyType_Check(f) && is_python_class(reinterpret_cast<PyTypeObject*>(f)));
+  const bool whole = Builtins::is_of_library(type) && !Builtins::is_question(f);
+  return recorder && !in_python ? recorder->record({f, args, positional, keywords}, run, whole) : run();
+}
+
+PyObject* World::call_native(PyObject* f, PyObject* const* args, size_t positional, PyObject* keywords) {
+  PyTypeObject* type = Py_TYPE(f);
   PyObject* result = checked(PyObject_Vectorcall(f, args, positional, keywords));
   // A tensor with elements that the call made would be shared by all runs.
   if (result && Builtins::is_of_library(type)) {

@@ -7,7 +7,9 @@
 #include "evaluator.h"
 #include "flambeau/base/option.h"
 #include "flambeau/op/dispatch.h"
+#include "flambeau/ops/functions.h"
 #include "flambeau/trace/session.h"
+#include "hook.h"
 #include "module.h"
 #include "torch_function.h"
 
@@ -82,6 +84,7 @@ class HandledException {
 struct CaptureOptions {
   int break_at;
   const std::set<std::string>* varying;
+  bool records_calls;  ///< for a backend that is a Python function
 };
 
 /// No collection of garbage for a scope: it would run Python code that is no part of the program.
@@ -112,6 +115,7 @@ class Capture {
     world_.set_stand_ins(std::move(stand_ins));
     world_.break_at = options.break_at;
     world_.set_varying(options.varying);
+    if (options.records_calls) world_.recorder = &recorder_.emplace(world_);
     state_ = {&world_, &evaluator_};
     previous_ = std::exchange(capturing, &state_);
   }
@@ -154,6 +158,9 @@ class Capture {
       Py_XDECREF(type);
       Py_XDECREF(value);
       Py_XDECREF(traceback);
+    } else if (recorder_ && !recorder_->is_complete()) {
+      a.end = Evaluator::End::Error;
+      a.why = world_.why();
     } else if (!handled_.unchanged()) {
       a.problem = "the middle of an exception handler";
     }
@@ -173,6 +180,8 @@ class Capture {
     region.recipe = writer.take();
     return true;
   }
+
+  CallRecorder* recorder() { return recorder_ ? &*recorder_ : nullptr; }
 
   /// What the capture relied on so far.
   void guard(Region& region) const {
@@ -237,6 +246,7 @@ class Capture {
   HandledException handled_;
   FrameCopy copy_;
   World world_;
+  std::optional<CallRecorder> recorder_;
   Evaluator evaluator_;
   Modes before_;
   Capturing state_{}, *previous_ = nullptr;
@@ -322,13 +332,54 @@ bool accepts(Region& region, Frame* frame, std::vector<PyObject*>& places, Tenso
     if (!t && !(o && PyLong_CheckExact(o))) return false;
     inputs.push_back(t ? *t : size_tensor(o));
   }
-  const trace::TracedProgram& program = region.function->joint().program;
+  const trace::TracedProgram& program = region.program();
   if (region.quick->accepts(program, inputs, region.storages)) return true;
   std::string text = trace::why_not(program, inputs);
   if (text.empty()) return true;
   if (why) *why = text;
   return false;
 }
+
+namespace {
+
+/// What the backend's function gives. Raises nb::python_error.
+Tensors run_python(const Region& region, const std::vector<PyObject*>& places) {
+  const PythonProgram& p = *region.python;
+  std::vector<nb::object> owned;
+  std::vector<PyObject*> args;
+  for (const PythonProgram::Argument& a : p.arguments) {
+    PyObject* o = places[static_cast<size_t>(region.inputs[static_cast<size_t>(a.input)])];
+    if (a.kind != PythonProgram::Argument::Kind::Object) {
+      const Tensor& t = *as_tensor(o);
+      owned.push_back(
+          integer(a.kind == PythonProgram::Argument::Kind::Size ? t.sizes()[a.dim] : t.strides()[a.dim]));
+      o = owned.back().ptr();
+    }
+    args.push_back(o);
+  }
+  const nb::object result = nb::steal(call_uncompiled(p.function.ptr(), args.data(), args.size()));
+  if (!result.is_valid()) throw nb::python_error();
+  const size_t expected = p.traced.outputs.size();
+  FL_CHECK(PyTuple_Check(result.ptr()) || PyList_Check(result.ptr()), TypeError,
+           "what a backend made has to give a tuple or a list of {} values, got {}", expected,
+           python_type(result));
+  Tensors out;
+  for (nb::handle item : result) {
+    const Tensor* t = as_tensor(item);
+    const std::optional<SymInt> number = t ? std::nullopt : as_sym_int(item);
+    FL_CHECK(t || number, TypeError, "what a backend made has to give tensors and ints, got {}",
+             python_type(item));
+    if (number)
+      out.push_back(fl::empty({*number + SymInt(kNumberBias), SymInt(0)}));
+    else
+      out.push_back(*t);
+  }
+  FL_CHECK(out.size() == expected, ValueError, "what a backend made has to give {} values, got {}", expected,
+           out.size());
+  return out;
+}
+
+}  // namespace
 
 PyObject* run_region(Region& region, Frame* frame, const std::vector<PyObject*>& places,
                      const Tensors& inputs, bool* failed) {
@@ -338,10 +389,18 @@ PyObject* run_region(Region& region, Frame* frame, const std::vector<PyObject*>&
     if (m.kind == Make::Kind::Place) held.push_back(nb::borrow(places[static_cast<size_t>(m.index)]));
   Tensors outputs;
   try {
-    nb::gil_scoped_release unlocked;
-    outputs = (*region.function)(inputs);
+    if (region.python) {
+      outputs = run_python(region, places);
+    } else {
+      nb::gil_scoped_release unlocked;
+      outputs = (*region.function)(inputs);
+    }
   } catch (...) {
     *failed = true;
+    if (region.python) {
+      raise_in_python(std::current_exception());
+      region.modes_before.set();
+    }
     return nullptr;
   }
   ++region.runs;
@@ -365,11 +424,71 @@ PyObject* run_region(Region& region, Frame* frame, const std::vector<PyObject*>&
   return nullptr;
 }
 
+namespace {
+
+/// What a program gives, as Python objects: numbers as what they are.
+nb::list values_of(const Tensors& outputs, const Recipe& recipe) {
+  std::vector<bool> is_number(outputs.size());
+  for (const Make& m : recipe.steps())
+    if (m.kind == Make::Kind::Number) is_number[static_cast<size_t>(m.index)] = true;
+  nb::list out;
+  for (size_t k = 0; k < outputs.size(); ++k)
+    out.append(is_number[k] ? integer(outputs[k].sizes()[0] - SymInt(kNumberBias)) : wrap(outputs[k]));
+  return out;
+}
+
+/// Gives the graph that a capture recorded to the backend.
+void compile_in_python(Region& region, const nb::object& recorder, const nb::object& backend,
+                       const std::vector<World::Input>& inputs) {
+  const nb::object make = recorder.attr("module"),
+                   module = nb::steal(call_uncompiled(make.ptr(), nullptr, 0));
+  if (!module.is_valid()) throw nb::python_error();
+  const nb::object text = recorder.attr("text");
+  region.report->graph = text_of(text);
+  region.report->operators = nb::cast<int>(recorder.attr("calls"));
+  nb::list examples;
+  for (nb::handle item : recorder.attr("arguments")) {
+    const auto argument = nb::cast<nb::tuple>(item);
+    const int input = nb::cast<int>(argument[0]), dim = nb::cast<int>(argument[2]);
+    const nb::handle real = inputs[static_cast<size_t>(input)].real;
+    using Kind = PythonProgram::Argument::Kind;
+    const Kind kind = nb::handle(argument[1]).is_none() ? Kind::Object
+                      : text_of(argument[1]) == "size"  ? Kind::Size
+                                                        : Kind::Stride;
+    region.python->arguments.push_back({kind, input, dim});
+    if (kind == Kind::Object)
+      examples.append(real);
+    else
+      examples.append(
+          integer(kind == Kind::Size ? as_tensor(real)->sizes()[dim] : as_tensor(real)->strides()[dim]));
+  }
+  static PyObject* compile =
+      nb::object(nb::module_::import_("flambeau._dynamo.recorder").attr("compiled")).release().ptr();
+  PyObject* args[] = {backend.ptr(), module.ptr(), examples.ptr()};
+  region.python->function = nb::steal(call_uncompiled(compile, args, 3));
+  if (!region.python->function.is_valid()) throw nb::python_error();
+}
+
+}  // namespace
+
+PyObject* backend_error() {
+  static PyObject* type = [] {
+    PyObject *kind, *value, *traceback;
+    PyErr_Fetch(&kind, &value, &traceback);
+    PyObject* found = nb::object(nb::module_::import_("flambeau._dynamo.exc").attr("BackendCompilerFailed"))
+                          .release()
+                          .ptr();
+    PyErr_Restore(kind, value, traceback);
+    return found;
+  }();
+  return type;
+}
+
 std::shared_ptr<Region> capture_region(PyThreadState* thread, Frame* frame, Unit& unit, State& state,
                                        std::string reason) {
   const auto start = std::chrono::steady_clock::now();
-  const CaptureOptions capture_options{unit.break_at,
-                                       unit.options.dynamic == false ? nullptr : &state.varying};
+  const CaptureOptions capture_options{
+      unit.break_at, unit.options.dynamic == false ? nullptr : &state.varying, unit.backend.is_valid()};
   const Attempt found = find_end(thread, frame, capture_options);
   const bool whole = found.end == Evaluator::End::Return;
   if (!whole && !found.raised && !found.why.reason.empty()) {
@@ -430,25 +549,35 @@ std::shared_ptr<Region> capture_region(PyThreadState* thread, Frame* frame, Unit
                !a.why.reason.empty() ? a.why.reason
                : !a.problem.empty()  ? a.problem
                                      : problem);
+    if (CallRecorder* recorder = capture.recorder()) recorder->output(values_of(outputs, region->recipe));
     region->modes_before = capture.before();
     region->modes_after = a.modes;
     return outputs;
   };
-  aot::CompileOptions options;
-  options.trace = trace_options;
-  options.repeat_graph = true;
-  GraphCompiler inner = graph_compiler(unit.options, region->report);
-  const auto compiler = [inner](const graph::Graph& g) {
-    if (!PyGILState_Check()) return inner(g);
-    nb::gil_scoped_release unlocked;
-    return inner(g);
-  };
-  region->function = aot::CompiledFunction::make(callable, inputs, compiler, options);
-  running->guard(*region);
-  running.reset();
-  region->quick = std::make_unique<QuickGuard>(region->function->joint().program);
+  if (unit.backend.is_valid()) {
+    region->python = std::make_unique<PythonProgram>();
+    region->python->traced = trace::trace(callable, inputs, trace_options);
+    running->guard(*region);
+    const nb::object recorder = running->recorder()->python();
+    running.reset();
+    compile_in_python(*region, recorder, unit.backend, found.inputs);
+  } else {
+    aot::CompileOptions options;
+    options.trace = trace_options;
+    options.repeat_graph = true;
+    GraphCompiler inner = graph_compiler(unit.options, region->report);
+    const auto compiler = [inner](const graph::Graph& g) {
+      if (!PyGILState_Check()) return inner(g);
+      nb::gil_scoped_release unlocked;
+      return inner(g);
+    };
+    region->function = aot::CompiledFunction::make(callable, inputs, compiler, options);
+    running->guard(*region);
+    running.reset();
+    region->report->graph = graph::to_text(region->function->forward_graph());
+  }
+  region->quick = std::make_unique<QuickGuard>(region->program());
   if (!whole) region->why_it_ends = found.why.reason;
-  region->report->graph = graph::to_text(region->function->forward_graph());
   const double total =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   region->report->times.trace = total - region->report->times.lower - region->report->times.codegen;

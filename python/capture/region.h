@@ -30,9 +30,23 @@ struct Modes {
   bool operator==(const Modes& o) const;
 };
 
+/// What a backend that is a Python function made.
+struct PythonProgram {
+  /// Where an argument of the function comes from: an input, or a number of one.
+  struct Argument {
+    enum class Kind : uint8_t { Object, Size, Stride } kind;
+    int input, dim;
+  };
+  nb::object function;
+  std::vector<Argument> arguments;
+  trace::TracedProgram traced;  ///< for guards
+};
+
 struct Region {
   GuardProgram guards;
   std::shared_ptr<aot::CompiledFunction> function;
+  std::unique_ptr<PythonProgram> python;  ///< or this one
+  const trace::TracedProgram& program() const { return python ? python->traced : function->joint().program; }
   std::unique_ptr<QuickGuard> quick;
   QuickGuard::Storages storages;  ///< of the inputs that were accepted last
   std::vector<int> inputs;        ///< numbers of the objects that the guards give
@@ -65,8 +79,10 @@ struct CodeCache {
 /// One call of compile(): its options, what was captured, and what happened.
 class Unit {
  public:
-  explicit Unit(CompileOptions options) : options(std::move(options)) {}
+  Unit(CompileOptions options, nb::object backend)
+      : options(std::move(options)), backend(std::move(backend)) {}
   CompileOptions options;
+  nb::object backend;  ///< a Python function in the place of the options' backend, or none
   /// For tests: the code unit of every frame at which a region ends, whatever is there; -1: none.
   int break_at = -1;
   std::map<PyCodeObject*, CodeCache> codes;
@@ -89,12 +105,16 @@ std::shared_ptr<Region> capture_region(PyThreadState* thread, Frame* frame, Unit
                                        std::string reason);
 
 /// Runs a region on a frame whose guards hold. The value to return, or null with the frame ready to go on;
-/// with an exception set in *failed where the graph raised: then the frame is as it was.
+/// with *failed set where the graph raised: then the frame is as it was. Python's error is set if a
+/// backend's function raised it.
 PyObject* run_region(Region& region, Frame* frame, const std::vector<PyObject*>& places,
                      const Tensors& inputs, bool* failed);
 
 /// Whether the region may run; fills what it finds.
 bool accepts(Region& region, Frame* frame, std::vector<PyObject*>& places, Tensors& inputs, std::string* why);
+
+/// What is raised where a backend that is a function fails: _dynamo.exc.BackendCompilerFailed.
+PyObject* backend_error();
 
 /// The capture that goes on in this thread, or null.
 class Evaluator;

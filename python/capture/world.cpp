@@ -101,6 +101,14 @@ PyObject* World::checked(PyObject* result) {
   return stop(text);
 }
 
+PyObject* World::operator_function(const char* name) {
+  static PyObject* module = PyImport_ImportModule("operator");
+  PyObject* builtin = strcmp(name, "getattr") && strcmp(name, "setattr") ? nullptr : PyEval_GetBuiltins();
+  const nb::object f = builtin ? nb::borrow(PyDict_GetItemString(builtin, name))
+                               : nb::steal(PyObject_GetAttrString(module, name));
+  return f.ptr();  // the module has it
+}
+
 // --- places ---
 
 int World::place(Step step, int parent, PyObject* key, Py_ssize_t index) {
@@ -261,6 +269,53 @@ PyObject* World::wrap_tensor(PyObject* real, int at) {
   return stand_in(real, at);
 }
 
+namespace {
+
+/// The name of argument `index` of the forward() that a call of a module comes to; empty if it is not known.
+std::string parameter_of_forward(Frame* f, Py_ssize_t index) {
+  PyObject* self = locals_of(f)[0];
+  static PyObject* forward = PyUnicode_InternFromString("forward");
+  PyObject* function = self && builtins().is_module(self) ? _PyType_Lookup(Py_TYPE(self), forward) : nullptr;
+  if (!function || !PyFunction_Check(function)) return {};
+  const auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function));
+  return index + 1 < code->co_argcount
+             ? PyUnicode_AsUTF8(PyTuple_GET_ITEM(code->co_localsplusnames, index + 1))
+             : std::string();
+}
+
+}  // namespace
+
+// "L['self'].weight" as graphs name it: L_self_weight_.
+std::string World::input_name(int at) const {
+  std::vector<int> steps{at};
+  while (places_[static_cast<size_t>(steps.back())].parent >= 0 &&
+         places_[static_cast<size_t>(steps.back())].step != Step::Cell)
+    steps.push_back(places_[static_cast<size_t>(steps.back())].parent);
+  const auto root = steps.back();
+  const Step step = places_[static_cast<size_t>(root)].step;
+  std::string first = place_name(places_, root, code_of(root_)),
+              rest = place_name(places_, at, code_of(root_)).substr(first.size());
+  for (const std::string hidden = ".__dict__"; rest.find(hidden) != std::string::npos;)
+    rest.erase(rest.find(hidden), hidden.size());
+  // A module's call hands on what it gets: *args, **kwargs.
+  if (step == Step::Local && first == "args" && steps.size() > 1) {
+    const Place& item = places_[static_cast<size_t>(steps[steps.size() - 2])];
+    const std::string name = parameter_of_forward(root_, item.index);
+    if (!name.empty()) {
+      first = name;
+      rest.erase(0, rest.find(']') + 1);
+    }
+  }
+  if (step == Step::Local && first == "kwargs") first.clear();
+  const char* kind = step == Step::Globals || step == Step::Constant ? "G" : "L";
+  std::string out;
+  for (const char c : fmt::format("{}['{}']{}", kind, first, rest)) {
+    const bool plain = isalnum(static_cast<unsigned char>(c));
+    if (plain || out.back() != '_') out += plain ? c : '_';
+  }
+  return out;
+}
+
 PyObject* World::wrap_number(PyObject* real, int at) {
   expect(at, Check::Number);
   if (auto it = number_index_.find(at); it != number_index_.end())
@@ -273,9 +328,11 @@ PyObject* World::wrap_number(PyObject* real, int at) {
 PyObject* World::stand_in(PyObject* real, int at) {
   const size_t index = inputs_.size();
   inputs_.push_back({keep(real), at});
+  if (!stand_ins_.empty() && index >= stand_ins_.size())
+    return stop("the program read other tensors when it was captured again");
+  PyObject* fake = stand_ins_.empty() ? real : stand_ins_[index].ptr();
+  if (recorder && !recorder->input(fake, real, input_name(at))) return nullptr;
   if (stand_ins_.empty()) return Py_NewRef(real);
-  if (index >= stand_ins_.size()) return stop("the program read other tensors when it was captured again");
-  PyObject* fake = stand_ins_[index].ptr();
   if (as_tensor(fake) || is_sym_int(fake)) input_index_[fake] = index;
   return Py_NewRef(fake);
 }

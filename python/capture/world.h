@@ -13,6 +13,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "call_recorder.h"
 #include "guards.h"
 #include "object.h"
 
@@ -42,6 +43,14 @@ class World {
   int64_t root_steps = 0;
   int break_at = -1;  ///< the code unit of the root frame that stops the capture
   Frame* root() const { return root_; }
+  /// For a backend that is a Python function: what gets the calls.
+  CallRecorder* recorder = nullptr;
+  /// An operation of an instruction: a call of a function of the module operator, as far as graphs know it.
+  template <class F>
+  PyObject* operation(const char* name, std::initializer_list<PyObject*> args, F&& run) {
+    if (!recorder) return run();
+    return recorder->record({operator_function(name), args.begin(), args.size(), nullptr}, run);
+  }
 
   // --- reading: new references, null with an error set ---
   PyObject* wrap(PyObject* real, int place);
@@ -157,6 +166,8 @@ class World {
     auto it = handled_.find(exception);
     return it == handled_.end() ? -1 : it->second;
   }
+  /// The lines of the program that lead to where it is, outermost first.
+  std::string user_stack() const;
   /// For the end of a capture: two objects of a kind stay two where one of them is changed.
   void guard_changed();
 
@@ -168,6 +179,7 @@ class World {
   PyObject* wrap_tensor(PyObject* real, int place);
   PyObject* wrap_number(PyObject* real, int place);
   PyObject* stand_in(PyObject* real, int place);
+  std::string input_name(int place) const;
   PyObject* wrap_tuple(PyObject* real, int place);
   PyObject* wrap_list(PyObject* real, int place);
   PyObject* wrap_dict(PyObject* real, int place);
@@ -192,9 +204,10 @@ class World {
   /// What the capture wrote to an object or the dict of a module: a dict; null: nothing.
   PyObject* overlay_of(PyObject* target) const;
   PyObject* make_overlay(PyObject* target, int place, bool is_globals);
+  PyObject* call_native(PyObject* f, PyObject* const* args, size_t positional, PyObject* keywords);
   /// Whether a function in C may run; otherwise ends the capture.
   bool may_call(PyObject* f, PyObject* const* args, size_t count);
-  std::string user_stack() const;
+  static PyObject* operator_function(const char* name);
 
   Frame* root_;
   bool stopped_ = false;

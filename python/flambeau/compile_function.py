@@ -29,7 +29,9 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mo
 
     fullgraph: raises an error where there would be several parts.
     dynamic: True: sizes are symbols at once; False: never; None: those that have changed.
-    backend: "inductor" or "native": machine code; "aot_eager", "interpreter", "eager": for comparison.
+    backend: "inductor" or "native": machine code; "aot_eager", "interpreter", "eager": for comparison. Or a
+        function backend(graph_module, example_inputs) that gives a function of such inputs: for each part that
+        is captured it gets a torch.fx.GraphModule of the program's calls, parameters among the inputs.
     mode: None or "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs".
     options: of Inductor; they have no effect.
     disable: gives the model itself.
@@ -45,10 +47,8 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mo
                             f"{given[name]!r}")
     if mode is not None and options is not None:
         raise RuntimeError("compile(): either mode or options can be given, not both")
-    if not isinstance(backend, str):
-        raise NotImplementedError("compile(backend=...) takes a name: backends that are functions of "
-                                  "torch.fx graphs are not supported; there are "
-                                  f"{', '.join(_C.list_backends())}")
+    if not isinstance(backend, str) and not callable(backend):
+        raise TypeError(f"compile(): expected backend to be a name or a function, got {type(backend).__name__}")
     if not callable(model):
         raise TypeError(f"compile(): expected a function, method or module, got {type(model).__name__}")
     if disable:
@@ -76,7 +76,13 @@ def captured(function, given):
     """The function, captured with the options of compile(); itself where there is no capture."""
     if not _C._has_capture:
         return function
-    backend = "native" if given["backend"] == "inductor" else given["backend"]
+    from ._dynamo.backends import registered
+
+    backend = given["backend"]
+    if isinstance(backend, str):
+        backend = registered.get(backend, "native" if backend == "inductor" else backend)
+    if not isinstance(backend, str):
+        from ._dynamo import recorder  # noqa: F401  the capture finds it loaded
     limit = 8 if given["recompile_limit"] is None else given["recompile_limit"]
     made = _C._capture(function, backend=backend, dynamic=given["dynamic"],
                        fullgraph=bool(given["fullgraph"]), mode=given["mode"] or "default",

@@ -5,9 +5,10 @@ import functools
 
 from .. import _C
 from ..compile_function import compile
-from ..compiler import (allow_in_graph, assume_constant_result, disable, is_compiling, list_backends, reset,
+from ..compiler import (allow_in_graph, assume_constant_result, disable, is_compiling, reset,
                         substitute_in_graph)
 from . import config, exc, utils
+from .backends import list_backends, lookup_backend, register_backend
 from .eval_frame import OptimizedModule
 
 __all__ = ["OptimizedModule", "allow_in_graph", "assume_constant_result", "disable", "disallow_in_graph",
@@ -87,17 +88,6 @@ def mark_static(t, index=None):
 
 def mark_static_address(t, guard=True):
     """Has no effect: compiled code takes addresses anew at every call."""
-
-
-def register_backend(compiler_fn=None, name=None, tags=()):
-    raise NotImplementedError("torch._dynamo.register_backend is not supported: PyTorch's backends compile "
-                              "graphs of torch.fx, which Flambeau does not have; compile() has the backends "
-                              f"{', '.join(list_backends())}")
-
-
-def lookup_backend(compiler_fn):
-    raise NotImplementedError("torch._dynamo.lookup_backend is not supported: Flambeau's backends are no "
-                              f"functions; compile(backend=...) takes the names {', '.join(list_backends())}")
 
 
 def replay(filename):

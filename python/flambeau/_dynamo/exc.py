@@ -13,6 +13,10 @@ class BackendCompilerFailed(TorchDynamoException):
     pass
 
 
+class InvalidBackend(TorchDynamoException):
+    pass
+
+
 class RecompileLimitExceeded(Unsupported):
     pass
 

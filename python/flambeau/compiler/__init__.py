@@ -90,8 +90,10 @@ def is_exporting():
 
 
 def list_backends(exclude_tags=("debug", "experimental")):
-    """Names for compile(backend=...); none has a tag."""
-    return list(_C.list_backends())
+    """Names for compile(backend=...), those left out that are registered with one of the tags."""
+    from .._dynamo import backends
+
+    return backends.list_backends(exclude_tags)
 
 
 def cudagraph_mark_step_begin():

@@ -1,8 +1,6 @@
 // Convolutions, transposed convolutions and their gradients through the library; by their definition where
 // it has no kernel.
-#include "flambeau/library/convolution.h"
-
-#include "flambeau/runtime/call_arguments.h"
+#include "flambeau/runtime/convolution_call.h"
 #include "flambeau/runtime/direct_convolution.h"
 #include "flambeau/runtime/staging.h"
 
@@ -10,137 +8,21 @@ namespace fl::runtime {
 namespace {
 
 using library::ConvolutionDesc;
-using library::ConvolutionPass;
-
-/// A tensor of the call: a result or an operand.
-struct Place {
-  bool is_result = false;
-  int index = -1;
-};
-
-/// The call in the library's terms. A transposed convolution is the gradient by the input of a plain one,
-/// and its gradient by the input is a plain one: `input` is the image on the large side.
-struct Roles {
-  ConvolutionPass pass;
-  Place input, weight, output, bias;
-};
-
-Roles roles_of(const CallArguments& call, bool transposed) {
-  const auto argument = [&](std::string_view name) { return Place{false, call.required_operand(name)}; };
-  const auto image = [&] { return argument(call.find("input") ? "input" : "self"); };
-  const Place result{true, 0};
-  Roles r;
-  switch (call.op.library) {
-    case LibraryCall::Convolution:
-      r = {ConvolutionPass::Forward, image(), argument("weight"), result, {false, call.operand("bias")}};
-      if (transposed) r.pass = ConvolutionPass::BackwardData;
-      break;
-    case LibraryCall::ConvolutionInput:
-      r = {ConvolutionPass::BackwardData, result, argument("weight"), argument("grad_output"), {}};
-      if (transposed) r.pass = ConvolutionPass::Forward;
-      break;
-    default:
-      r = {ConvolutionPass::BackwardWeights, image(), result, argument("grad_output"), {}};
-  }
-  if (transposed) std::swap(r.input, r.output);
-  return r;
-}
-
-const OperandLayout& layout_of(const CallArguments& call, Place place) {
-  return place.is_result ? call.result(place.index) : call.operands[place.index];
-}
-
-ConvolutionDesc::Strides strides_of(const OperandLayout& layout) {
-  ConvolutionDesc::Strides strides{};
-  std::ranges::copy(layout.strides, strides.begin());
-  return strides;
-}
-
-/// Sizes and geometry; the strides as the tensors have them.
-ConvolutionDesc describe(const CallArguments& call, const Roles& roles) {
-  const OperandLayout& input = layout_of(call, roles.input);
-  const OperandLayout& weight = layout_of(call, roles.weight);
-  const OperandLayout& output = layout_of(call, roles.output);
-  const int rank = static_cast<int>(input.sizes.size());
-  const bool ranks = rank >= 3 && rank <= 5 && weight.sizes.size() == input.sizes.size() &&
-                     output.sizes.size() == input.sizes.size();
-  FL_CHECK(ranks, RuntimeError,
-           "{} expects images and weight of 3 to 5 dimensions each, got [{}], weight [{}], [{}]",
-           call.op.name(), fmt::join(input.sizes, ", "), fmt::join(weight.sizes, ", "),
-           fmt::join(output.sizes, ", "));
-  FL_CHECK(input.dtype == weight.dtype && input.dtype == output.dtype, RuntimeError,
-           "{} expects operands of one dtype, got {}, weight {}, {}", call.op.name(), name(input.dtype),
-           name(weight.dtype), name(output.dtype));
-  ConvolutionDesc d;
-  d.pass = roles.pass;
-  d.spatial = rank - 2;
-  d.batch = input.sizes[0];
-  d.in_channels = input.sizes[1];
-  d.out_channels = output.sizes[1];
-  d.groups = call.integer("groups", 1);
-  d.bias = roles.bias.index >= 0;
-  const std::vector<int64_t> stride = call.integers("stride", d.spatial, 1);
-  const std::vector<int64_t> padding = call.integers("padding", d.spatial, 0);
-  const std::vector<int64_t> dilation = call.integers("dilation", d.spatial, 1);
-  for (int i = 0; i < d.spatial; ++i) {
-    d.input[i] = input.sizes[2 + i];
-    d.kernel[i] = weight.sizes[2 + i];
-    d.stride[i] = stride[i];
-    d.dilation[i] = dilation[i];
-    d.padding_begin[i] = d.padding_end[i] = padding[i];
-    // Output padding of a transposed convolution may exceed the stride: what is left over at the end of
-    // the large image is then padded less.
-    const int64_t reach = dilation[i] * (d.kernel[i] - 1) + 1;
-    const int64_t covered = (output.sizes[2 + i] - 1) * stride[i] + reach;
-    const int64_t left_over = d.input[i] + 2 * padding[i] - covered;
-    if (left_over >= stride[i]) d.padding_end[i] = padding[i] - left_over;
-  }
-  d.input_strides = strides_of(input);
-  d.weight_strides = strides_of(weight);
-  d.output_strides = strides_of(output);
-  const std::array<int64_t, 3> made = d.output();
-  bool fits = output.sizes[0] == d.batch && d.groups > 0 && weight.sizes[0] == d.out_channels &&
-              weight.sizes[1] * d.groups == d.in_channels && d.out_channels % d.groups == 0;
-  for (int i = 0; i < d.spatial; ++i) fits = fits && output.sizes[2 + i] == made[i];
-  FL_CHECK(fits, RuntimeError,
-           "{}: sizes do not fit: large image [{}], weight [{}], small image [{}], groups {}", call.op.name(),
-           fmt::join(input.sizes, ", "), fmt::join(weight.sizes, ", "), fmt::join(output.sizes, ", "),
-           d.groups);
-  return d;
-}
-
-bool is_channels_last(const OperandLayout& image) {
-  const int spatial = static_cast<int>(image.sizes.size()) - 2;
-  std::array<int64_t, 3> space{1, 1, 1};
-  std::copy(image.sizes.begin() + 2, image.sizes.end(), space.begin());
-  const auto wanted =
-      ConvolutionDesc::strides(ConvolutionDesc::Layout::ChannelsLast, image.sizes[1], spatial, space);
-  for (size_t i = 0; i < image.sizes.size(); ++i)
-    if (image.sizes[i] != 1 && image.strides[i] != wanted[i]) return false;
-  return true;
-}
-
-bool is_row_major(const OperandLayout& image) {
-  const std::vector<int64_t> wanted = row_major(image.sizes);
-  for (size_t i = 0; i < image.sizes.size(); ++i)
-    if (image.sizes[i] != 1 && image.strides[i] != wanted[i]) return false;
-  return true;
-}
 
 enum class Copies { None, OddLayouts, AllAsFloat32 };
 
 struct LibraryConvolution {
-  Roles roles;
+  ConvolutionRoles roles;
   StagedOperand input, weight, output, bias;
   StagingPlan staging;
   std::shared_ptr<const library::ConvolutionPlan> plan;
 
-  LibraryConvolution(const CallArguments& call, const Roles& r, ConvolutionDesc d, Copies copies)
+  LibraryConvolution(const CallArguments& call, const ConvolutionRoles& r, ConvolutionDesc d, Copies copies)
       : roles(r),
-        input(layout_of(call, r.input)),
-        weight(layout_of(call, r.weight)),
-        output(layout_of(call, r.output)),
-        bias(d.bias ? layout_of(call, r.bias) : OperandLayout{DType::Float32, {1}, {1}}) {
+        input(layout_at(call, r.input)),
+        weight(layout_at(call, r.weight)),
+        output(layout_at(call, r.output)),
+        bias(d.bias ? layout_at(call, r.bias) : OperandLayout{DType::Float32, {1}, {1}}) {
     for (StagedOperand* operand : {&input, &weight, &output, &bias}) {
       const OperandLayout& given = operand->layout();
       if (operand == &bias && !d.bias) continue;
@@ -153,15 +35,15 @@ struct LibraryConvolution {
     d.dtype = input.layout().dtype == DType::Float32    ? library::ScalarKind::F32
               : input.layout().dtype == DType::BFloat16 ? library::ScalarKind::BF16
                                                         : library::ScalarKind::F16;
-    d.input_strides = strides_of(input.layout());
-    d.weight_strides = strides_of(weight.layout());
-    d.output_strides = strides_of(output.layout());
+    d.input_strides = convolution_strides(input.layout());
+    d.weight_strides = convolution_strides(weight.layout());
+    d.output_strides = convolution_strides(output.layout());
     plan = library::plan_convolution(d);
   }
 
   void run(void* const* operands, void* const* results) const {
     char* const memory = staging.total() ? staging_memory(staging.total()) : nullptr;
-    const auto ready = [&](const StagedOperand& operand, Place place) -> void* {
+    const auto ready = [&](const StagedOperand& operand, CallPlace place) -> void* {
       if (place.index < 0) return nullptr;
       return place.is_result ? operand.target(results[place.index], memory)
                              : operand.read(operands[place.index], memory);
@@ -175,12 +57,12 @@ struct LibraryConvolution {
   }
 };
 
-PreparedCall direct_call(const CallArguments& call, const Roles& roles, const ConvolutionDesc& desc,
-                         DType dtype) {
-  const int64_t bias_stride = desc.bias ? layout_of(call, roles.bias).strides[0] : 0;
+PreparedCall direct_call(const CallArguments& call, const ConvolutionRoles& roles,
+                         const ConvolutionDesc& desc, DType dtype) {
+  const int64_t bias_stride = desc.bias ? layout_at(call, roles.bias).strides[0] : 0;
   auto direct = std::make_shared<const DirectConvolution>(desc, dtype, bias_stride);
   return [direct, roles](void* const* operands, void* const* results) {
-    const auto address = [&](Place place) -> void* {
+    const auto address = [&](CallPlace place) -> void* {
       if (place.index < 0) return nullptr;
       return place.is_result ? results[place.index] : operands[place.index];
     };
@@ -219,8 +101,8 @@ bool takes_channels_last(const graph::Graph& g, const graph::Node& call) {
 PreparedCall prepare_convolution(const CallArguments& call) {
   FL_CHECK(call.results.size() == 1, NotImplementedError, "{}: convolutions have one result, got {}",
            call.op.name(), call.results.size());
-  const Roles roles = roles_of(call, call.flag("transposed", false));
-  const ConvolutionDesc desc = describe(call, roles);
+  const ConvolutionRoles roles = convolution_roles(call, call.flag("transposed", false));
+  const ConvolutionDesc desc = describe_convolution(call, roles);
   const DType dtype = call.result(0).dtype;
   FL_CHECK(dtype != DType::Bool, NotImplementedError, "{} of bool tensors", call.op.name());
   const bool half = dtype == DType::BFloat16 || dtype == DType::Float16;

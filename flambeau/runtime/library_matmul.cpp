@@ -1,8 +1,6 @@
 // Matrix products through the library, with copies where it does not take a layout or a dtype.
-#include "flambeau/library/matmul.h"
-
-#include "flambeau/runtime/call_arguments.h"
 #include "flambeau/runtime/direct_convolution.h"
+#include "flambeau/runtime/matrix_product.h"
 #include "flambeau/runtime/staging.h"
 
 namespace fl::runtime {
@@ -19,19 +17,6 @@ library::ScalarKind scalar_kind(DType dtype) {
     default:
       FL_RAISE(InternalError, "the library multiplies no matrices of {}", name(dtype));
   }
-}
-
-library::MatrixStrides matrix_strides(const OperandLayout& m) {
-  const size_t rank = m.sizes.size();
-  return {{0, rank == 3 ? m.strides[0] : 0}, m.strides[rank - 2], m.strides[rank - 1]};
-}
-
-/// One stride is 1, and rows (or columns) do not overlap.
-bool is_plain_matrix(const OperandLayout& m) {
-  const size_t rank = m.sizes.size();
-  const int64_t rows = m.sizes[rank - 2], columns = m.sizes[rank - 1];
-  const int64_t row = m.strides[rank - 2], column = m.strides[rank - 1];
-  return (column == 1 && row >= columns) || (row == 1 && column >= rows);
 }
 
 /// What is copied before the library is asked.
@@ -56,17 +41,8 @@ struct Product {
   }
 
   library::MatmulDesc desc() const {
-    const std::vector<int64_t>&left = a.layout().sizes, &right = b.layout().sizes;
-    const size_t rank = left.size();
-    library::MatmulDesc d;
+    library::MatmulDesc d = describe_product(a.layout(), b.layout(), c.layout());
     d.dtype = scalar_kind(c.layout().dtype);
-    d.batch = {1, rank == 3 ? left[0] : 1};
-    d.m = left[rank - 2];
-    d.k = left[rank - 1];
-    d.n = right[rank - 1];
-    d.a = matrix_strides(a.layout());
-    d.b = matrix_strides(b.layout());
-    d.c = matrix_strides(c.layout());
     return d;
   }
 
@@ -113,28 +89,12 @@ struct DirectProduct {
   }
 };
 
-void check_shapes(const CallArguments& call, const OperandLayout& a, const OperandLayout& b,
-                  const OperandLayout& c) {
-  const size_t rank = a.sizes.size();
-  const bool ranks = (rank == 2 || rank == 3) && b.sizes.size() == rank && c.sizes.size() == rank;
-  bool fine = ranks && a.dtype == b.dtype && a.dtype == c.dtype;
-  if (fine && rank == 3) fine = a.sizes[0] == b.sizes[0] && a.sizes[0] == c.sizes[0];
-  if (fine)
-    fine = a.sizes[rank - 1] == b.sizes[rank - 2] && a.sizes[rank - 2] == c.sizes[rank - 2] &&
-           b.sizes[rank - 1] == c.sizes[rank - 1];
-  FL_CHECK(fine, RuntimeError,
-           "{} expects two matrices (or batches) that fit and a result of their dtype, got {} [{}], {} [{}] "
-           "into {} [{}]",
-           call.op.name(), name(a.dtype), fmt::join(a.sizes, ", "), name(b.dtype), fmt::join(b.sizes, ", "),
-           name(c.dtype), fmt::join(c.sizes, ", "));
-}
-
 }  // namespace
 
 PreparedCall prepare_matmul(const CallArguments& call) {
   const int left = call.required_operand("self"), right = call.required_operand("mat2");
   const OperandLayout &a = call.operands[left], &b = call.operands[right], &c = call.result(0);
-  check_shapes(call, a, b, c);
+  check_product(call, a, b, c);
   const bool half = c.dtype == DType::BFloat16 || c.dtype == DType::Float16;
   if (half || c.dtype == DType::Float32)
     for (const Copies copies : {Copies::None, Copies::OddLayouts, Copies::All, Copies::AllAsFloat32}) {

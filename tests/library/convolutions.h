@@ -109,9 +109,10 @@ struct Convolution {
         output(d.dtype, count.output, 4) {}
 };
 
-inline void expect_same(const ConvolutionDesc& d, const Buffer& actual, const std::vector<double>& expected) {
+inline void expect_same(const ConvolutionDesc& d, const Buffer& actual, const std::vector<double>& expected,
+                        double scale = 1) {
   for (int64_t i = 0; i < actual.count(); ++i)
-    ASSERT_TRUE(close(d.dtype, actual.get(i), expected[i]))
+    ASSERT_TRUE(close(d.dtype, actual.get(i), expected[i], scale))
         << i << ": " << actual.get(i) << " for " << expected[i];
 }
 

@@ -33,7 +33,9 @@ class GpuMatmul : public test::OnDevice {
     plan->run(a.data(), b.data(), d.bias ? bias.data() : nullptr, c.data(), nullptr, workspace_);
     Buffer result = p.c;
     c.read(result);
-    library::test::expect_close(d.dtype, result, p.expected);
+    // With an addend the library rounds the product to 16 bits before it adds.
+    const bool adds = d.beta != 0 || (d.bias && d.bias_strides.row != 0);
+    library::test::expect_close(d.dtype, result, p.expected, adds ? 3 : 1);
     if (HasFatalFailure()) std::printf("  failed: %s\n", plan->implementation().c_str());
   }
 };
@@ -136,14 +138,10 @@ TEST_F(GpuMatmul, BiasAndWhatIsAdded) {
     d.c.batch[1] = 40 * 24;
     expect_product(d);
     d.bias_strides = {{0, 0}, 0, 1};
-    if (dtype != ScalarKind::F64)
-      expect_product(d);
-    else
-      std::printf("vector bias in float64: %s\n", plan_matmul(d, 0) ? "yes" : "no");
+    expect_product(d);
     d.c.batch[1] = 24;
     d.c.row = 24 * 3;
-    d.bias_strides = {{0, 0}, 0, 1};
-    if (dtype != ScalarKind::F64) expect_product(d);
+    expect_product(d);
   }
 }
 
@@ -223,14 +221,16 @@ TEST_F(GpuMatmul, Epilogues) {
         c.read(result);
         for (int64_t i = 0; i < result.count(); ++i) {
           const double x = p.expected.get(i), slope = relu ? (x > 0 ? 1 : 0) : gelu_slope(x);
-          ASSERT_NEAR(result.get(i), q.expected.get(i) * slope,
-                      library::test::tolerance(dtype, q.expected.get(i)) * 6)
+          // The library's tanh is good to 1e-5 here.
+          ASSERT_NEAR(
+              result.get(i), q.expected.get(i) * slope,
+              library::test::tolerance(dtype, q.expected.get(i)) * (dtype == ScalarKind::F32 ? 40 : 6))
               << name << " " << x;
         }
       }
 }
 
-TEST_F(GpuMatmul, ReluAndNan) {
+TEST_F(GpuMatmul, ReluMakesZeroOfNan) {
   const MatmulDesc d = MatmulDesc::dense(ScalarKind::F32, 8, 8, 1);
   const auto plan = plan_matmul(d, 0, {.epilogue = MatmulEpilogue::Relu});
   ASSERT_TRUE(plan);
@@ -242,8 +242,11 @@ TEST_F(GpuMatmul, ReluAndNan) {
   const DeviceMemory da(a), db(b), dc(c);
   plan->run(da.data(), db.data(), nullptr, dc.data(), nullptr, workspace_);
   dc.read(c);
-  std::printf("relu(nan) by cuBLASLt: %f\n", c.get(0));
+  EXPECT_EQ(c.get(0), 0);
   EXPECT_EQ(c.get(8), 0);
+  MatmulDesc keeps_nan = d;
+  keeps_nan.relu = true;
+  EXPECT_FALSE(plan_matmul(keeps_nan, 0));
 }
 
 TEST_F(GpuMatmul, EqualInputsGiveEqualBits) {

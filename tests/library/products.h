@@ -44,9 +44,9 @@ struct Product {
   }
 };
 
-inline void expect_close(ScalarKind dtype, const Buffer& actual, const Buffer& expected) {
+inline void expect_close(ScalarKind dtype, const Buffer& actual, const Buffer& expected, double scale = 1) {
   for (int64_t i = 0; i < actual.count(); ++i)
-    ASSERT_TRUE(close(dtype, actual.get(i), expected.get(i)))
+    ASSERT_TRUE(close(dtype, actual.get(i), expected.get(i), scale))
         << i << ": " << actual.get(i) << " for " << expected.get(i);
 }
 

@@ -66,9 +66,10 @@ inline double tolerance(ScalarKind kind, double expected) {
   return unit * (std::abs(expected) + 1);
 }
 
-inline bool close(ScalarKind kind, double actual, double expected) {
+/// `scale`: how many times the tolerance.
+inline bool close(ScalarKind kind, double actual, double expected, double scale = 1) {
   if (std::isnan(expected)) return std::isnan(actual);
-  return std::abs(actual - expected) <= tolerance(kind, expected);
+  return std::abs(actual - expected) <= scale * tolerance(kind, expected);
 }
 
 }  // namespace fl::library::test

@@ -34,7 +34,9 @@ class DeviceMatmul {
 };
 
 /// The plan of a description, cached; null where the library is not there or does not take the layout.
-/// float32 and 16-bit floats are summed in float32, float64 in float64. The device's context is current.
+/// float32 and 16-bit floats are summed in float32, float64 in float64; with an addend of c's shape the
+/// library rounds a 16-bit product before it adds. Gelu's derivative has an error of 1e-5. The device's
+/// context is current.
 std::shared_ptr<const DeviceMatmul> plan_matmul(const MatmulDesc& desc, int device,
                                                 const MatmulOptions& options = {});
 

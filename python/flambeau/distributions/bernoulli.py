@@ -2,37 +2,19 @@
 import flambeau
 
 from . import constraints
-from .distribution import Distribution, broadcast_all
-from .utils import clamp_probs, lazy_property, logits_to_probs, probs_to_logits
+from .success import SuccessDistribution
+from .utils import clamp_probs
 
 
-class Bernoulli(Distribution):
+class Bernoulli(SuccessDistribution):
     """1 with probability probs, or sigmoid(logits)."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support, has_enumerate_support = constraints.boolean, True
 
     def __init__(self, probs=None, logits=None, validate_args=None):
-        if (probs is None) == (logits is None):
-            raise ValueError("Give one of `probs` and `logits`, not both and not neither.")
-        if probs is not None:
-            self.probs, = broadcast_all(probs)
-        else:
-            self.logits, = broadcast_all(logits)
-        self._param = self.logits if probs is None else self.probs
+        self._take(probs, logits)
         super().__init__(self._param.shape, validate_args=validate_args)
-
-    @lazy_property
-    def logits(self):
-        return probs_to_logits(self.probs, is_binary=True)
-
-    @lazy_property
-    def probs(self):
-        return logits_to_probs(self.logits, is_binary=True)
-
-    @property
-    def param_shape(self):
-        return self._param.shape
 
     @property
     def mean(self):

@@ -72,6 +72,10 @@ class Categorical(Distribution):
         logits = self.logits.clamp(min=flambeau.finfo(self.logits.dtype).min)
         return -(logits * self.probs).sum(-1)
 
+    def expand(self, batch_shape, _instance=None):
+        form = "probs" if self._param is self.__dict__.get("probs") else "logits"
+        return Categorical(**{form: self._param.expand(*batch_shape, self._num_events)}, validate_args=False)
+
     def enumerate_support(self, expand=True):
         values = flambeau.arange(self._num_events).view(-1, *(1,) * len(self._batch_shape))
         return values.expand(-1, *self._batch_shape) if expand else values

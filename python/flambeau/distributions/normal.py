@@ -6,7 +6,8 @@ import flambeau
 from . import constraints
 from .distribution import Distribution, broadcast_all
 from .transformed_distribution import TransformedDistribution
-from .transforms import ExpTransform
+from .transforms import ExpTransform, StickBreakingTransform
+from .univariate import Cauchy
 
 
 class Normal(Distribution):
@@ -39,7 +40,8 @@ class Normal(Distribution):
 
     def log_prob(self, value):
         self._validate_sample(value)
-        return -(value - self.loc).square() / (2 * self.scale.square()) - self.scale.log() - math.log(2 * math.pi) / 2
+        size = self.scale.log() + math.log(2 * math.pi) / 2
+        return -(value - self.loc).square() / (2 * self.scale.square()) - size
 
     def cdf(self, value):
         self._validate_sample(value)
@@ -52,28 +54,21 @@ class Normal(Distribution):
         return 0.5 + 0.5 * math.log(2 * math.pi) + self.scale.log()
 
 
-class HalfNormal(Distribution):
-    """The absolute value of a Normal with mean 0."""
+class _Half(Distribution):
+    """The absolute value of a symmetric distribution around 0."""
 
     arg_constraints = {"scale": constraints.positive}
     support, has_rsample = constraints.nonnegative, True
+    _of = None
 
     def __init__(self, scale, validate_args=None):
         self.scale, = broadcast_all(scale)
         super().__init__(self.scale.shape, validate_args=validate_args)
-        self._base = Normal(flambeau.zeros_like(self.scale), self.scale, validate_args=False)
-
-    @property
-    def mean(self):
-        return self.scale * math.sqrt(2 / math.pi)
+        self._base = self._of(flambeau.zeros_like(self.scale), self.scale, validate_args=False)
 
     @property
     def mode(self):
         return flambeau.zeros_like(self.scale)
-
-    @property
-    def variance(self):
-        return self.scale.square() * (1 - 2 / math.pi)
 
     def rsample(self, sample_shape=()):
         return self._base.rsample(sample_shape).abs()
@@ -90,6 +85,32 @@ class HalfNormal(Distribution):
 
     def entropy(self):
         return self._base.entropy() - math.log(2)
+
+
+class HalfNormal(_Half):
+    """The absolute value of a Normal with mean 0."""
+
+    _of = Normal
+
+    @property
+    def mean(self):
+        return self.scale * math.sqrt(2 / math.pi)
+
+    @property
+    def variance(self):
+        return self.scale.square() * (1 - 2 / math.pi)
+
+
+class HalfCauchy(_Half):
+    """The absolute value of a Cauchy around 0."""
+
+    _of = Cauchy
+
+    @property
+    def mean(self):
+        return flambeau.full_like(self.scale, math.inf)
+
+    variance = mean
 
 
 class LogNormal(TransformedDistribution):
@@ -119,3 +140,19 @@ class LogNormal(TransformedDistribution):
 
     def entropy(self):
         return self.base_dist.entropy() + self.loc
+
+
+class LogisticNormal(TransformedDistribution):
+    """Probabilities of n + 1 classes from n normal numbers, by StickBreakingTransform."""
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support, has_rsample = constraints.simplex, True
+
+    def __init__(self, loc, scale, validate_args=None):
+        base = Normal(loc, scale, validate_args=validate_args)
+        if not base.batch_shape:
+            base = base.expand((1,))
+        super().__init__(base, StickBreakingTransform(), validate_args=validate_args)
+
+    loc = property(lambda self: self.base_dist.base_dist.loc)
+    scale = property(lambda self: self.base_dist.base_dist.scale)

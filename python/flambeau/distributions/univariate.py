@@ -5,7 +5,8 @@ import flambeau
 
 from . import constraints
 from .distribution import Distribution, broadcast_all
-from .utils import clamp_probs, lazy_property, logits_to_probs, probs_to_logits
+from .success import SuccessDistribution
+from .utils import clamp_probs
 
 
 def _uniform(distribution, sample_shape, like):
@@ -193,28 +194,15 @@ class Gumbel(_LocationScale):
         return self.scale.log() + 1 + 0.57721566490153286060
 
 
-class Geometric(Distribution):
+class Geometric(SuccessDistribution):
     """Failures before the first success."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.nonnegative_integer
 
     def __init__(self, probs=None, logits=None, validate_args=None):
-        if (probs is None) == (logits is None):
-            raise ValueError("Give one of `probs` and `logits`, not both and not neither.")
-        if probs is not None:
-            self.probs, = broadcast_all(probs)
-        else:
-            self.logits, = broadcast_all(logits)
-        super().__init__((self.logits if probs is None else self.probs).shape, validate_args=validate_args)
-
-    @lazy_property
-    def logits(self):
-        return probs_to_logits(self.probs, is_binary=True)
-
-    @lazy_property
-    def probs(self):
-        return logits_to_probs(self.logits, is_binary=True)
+        self._take(probs, logits)
+        super().__init__(self._param.shape, validate_args=validate_args)
 
     @property
     def mean(self):

@@ -19,19 +19,19 @@ CompiledFunction::BackwardNode::BackwardNode(std::shared_ptr<CompiledFunction> f
   for (const Tangent& t : function_->joint_.tangents)
     specs_.push_back(outputs[function_->position(t.output)].tensor().spec());
   for (const SavedValue& s : p.saved) {
+    // Other handles: outputs will point to this node, and so may inputs that change in place.
     if (s.output >= 0) {
-      // Another handle: the output itself will point to this node.
       saved_.emplace_back(shallow_copy(outputs[s.output].tensor()), SavedTensor::Role::Input);
       continue;
     }
     size_t i = 0;
     while (forward.inputs()[i] != s.input) ++i;
-    saved_.emplace_back(inputs[i].tensor(), SavedTensor::Role::Input);
+    saved_.emplace_back(shallow_copy(inputs[i].tensor()), SavedTensor::Role::Input);
   }
   for (size_t i = outputs.size() - static_cast<size_t>(p.saved_numbers); i < outputs.size(); ++i)
     numbers_.push_back(outputs[i]);
   if (function_->options_.double_backward)
-    for (const Tensor& t : args) args_.emplace_back(t, SavedTensor::Role::Input);
+    for (const Tensor& t : args) args_.emplace_back(t, SavedTensor::Role::Kept);
 }
 
 void CompiledFunction::BackwardNode::release_saved() {

@@ -41,7 +41,8 @@ class OpNode::Context final : public GradCtx {
   Context(const OpNode& node, const Tensors& grads) : node_(node), grads_(grads) {}
   Tensor in(int arg, int item) const override {
     FL_ASSERT(node_.op_->saves.in_mask >> arg & 1, "{}: argument {} is not in saves", node_.op_->name(), arg);
-    return node_.inputs_[node_.slot(arg, item)].saved.unpack(node_);
+    const int i = node_.slot(arg, item);
+    return node_.inputs_[i].saved.unpack(node_, &node_.inputs_[i].spec, &node_.edges_[i]);
   }
   Tensor out(int index) const override {
     FL_ASSERT(node_.op_->saves.out_mask >> std::min(index, 31) & 1, "{}: output {} is not in saves",
@@ -120,11 +121,11 @@ void OpNode::save_inputs(const Value* args, bool in_place) {
     edges_[i] = gradient_edge(t);
     if (!(op_->saves.in_mask >> arg & 1)) return;
     if (t.impl() != changed)
-      s.saved = SavedTensor(t, SavedTensor::Role::Input);
+      s.saved.save(t, SavedTensor::Role::Memory);
     else if (arg == 0)
       s.saved = SavedTensor(gradient_ops::clone(t), SavedTensor::Role::Input);
     else
-      s.saved = SavedTensor(t, SavedTensor::Role::Replaced);
+      s.saved = SavedTensor(t, SavedTensor::Role::Kept);
   };
   for (int arg = 0; arg < op_->arg_count(); ++arg) {
     const int first = first_slot_[arg], count = first_slot_[arg + 1] - first;

@@ -14,6 +14,14 @@ std::vector<HookPair>& hook_stack() {
   return stack;
 }
 
+/// Whether a tensor that no history can change under is kept itself: leaves and numbers. A trace knows real
+/// tensors by their handle.
+bool stays_itself(const Tensor& t) {
+  const TensorImpl& impl = *t.impl();
+  return impl.wrapped_number || (impl.autograd && impl.autograd->requires_grad) ||
+         (dispatch_state().tracer && t.has_data());
+}
+
 /// "torch.FloatTensor [2, 3]", as PyTorch's messages name a tensor.
 std::string describe(const Tensor& t) {
   std::string type;
@@ -66,8 +74,8 @@ SavedTensorHooks::SavedTensorHooks(Pack pack, Unpack unpack) {
 }
 SavedTensorHooks::~SavedTensorHooks() { hook_stack().pop_back(); }
 
-SavedTensor::SavedTensor(const Tensor& t, Role role, int output_nr)
-    : output_nr_(output_nr), role_(role), saved_(t.defined()) {
+void SavedTensor::save(const Tensor& t, Role role, int output_nr) {
+  saved_ = t.defined();
   if (!saved_) return;
   FL_CHECK(
       !t.impl()->inference, RuntimeError,
@@ -76,6 +84,14 @@ SavedTensor::SavedTensor(const Tensor& t, Role role, int output_nr)
       "tensor and use it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`.");
   version_ = fl::version(t);
   const bool hooked = !hook_stack().empty();
+  if ((role == Role::Memory || role == Role::Kept) && stays_itself(t)) role = Role::Input;
+  if (role == Role::Memory && (hooked || t.impl()->trace)) role = Role::Kept;
+  role_ = role;
+  output_nr_ = output_nr;
+  if (role == Role::Memory) {
+    storage_ = t.storage();
+    return;
+  }
   if (role == Role::Input && !hooked) {
     tensor_ = t;
     return;
@@ -111,9 +127,10 @@ void SavedTensor::check_version(const Tensor& t, const Node* maker, int nr) cons
            describe(t), origin, now, version_);
 }
 
-Tensor SavedTensor::unpack(const Node& owner) const {
+Tensor SavedTensor::unpack(const Node& owner, const TensorSpec* spec, const Edge* edge) const {
   if (!saved_) return {};
   Tensor t;
+  Ref<Storage> storage;
   std::shared_ptr<Packed> packed;
   Ref<Node> maker;
   {
@@ -125,8 +142,15 @@ Tensor SavedTensor::unpack(const Node& owner) const {
         ".backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the "
         "graph a second time or if you need to access saved tensors after calling backward.");
     t = tensor_;
+    storage = storage_;
     packed = packed_;
     maker = grad_fn_;
+  }
+  if (role_ == Role::Memory) {
+    t = Tensor(*spec, std::move(storage));
+    check_version(t, edge->node.get(), edge->input);
+    if (*edge && dispatch_state().grad_enabled) set_history(t, edge->node, edge->input);
+    return t;
   }
   if (role_ == Role::Output) maker = Ref<Node>(const_cast<Node*>(&owner));
   if (packed) {
@@ -147,12 +171,14 @@ Tensor SavedTensor::unpack(const Node& owner) const {
 void SavedTensor::release(const Node& owner) {
   if (!saved_) return;
   Tensor t;
+  Ref<Storage> storage;
   std::shared_ptr<Packed> packed;
   Ref<Node> maker;
   {
     std::lock_guard lock(owner.mutex());
     released_ = true;
     std::swap(t, tensor_);
+    std::swap(storage, storage_);
     std::swap(packed, packed_);
     std::swap(maker, grad_fn_);
   }

@@ -58,7 +58,7 @@ TEST_F(InPlace, SavedTensorsMustNotChange) {
   EXPECT_EQ(
       error_of([&] { backward(z, ones(z)); }),
       "one of the variables needed for gradient computation has been modified by an inplace operation: "
-      "[torch.FloatTensor [3]], which is output 0 of Add, is at version 1; expected version 0 instead. Hint: "
+      "[torch.FloatTensor [3]], which is output 0 of Exp, is at version 1; expected version 0 instead. Hint: "
       "enable anomaly detection to find the operation that failed to compute its gradient, with "
       "torch.autograd.set_detect_anomaly(True, check_nan=False).");
   Tensor w = constant({1, 1, 1});
@@ -71,6 +71,19 @@ TEST_F(InPlace, SavedTensorsMustNotChange) {
       "to "
       "find the operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True, "
       "check_nan=False).");
+}
+
+TEST_F(InPlace, WhatANodeSavedMayDependOnTheNodeLater) {
+  const auto live = [] { return allocator_stats({}).allocated; };
+  const int64_t before = live();
+  {
+    const Tensor x = leaf({1, 2, 3}), y = exp(x), w = constant({1, 1, 1}), z = mul(y, w);
+    add.in_place(y, z);                                                    // with a history
+    add.in_place(w, z);                                                    // without one so far
+    add.in_place(select(y, 0, 0), mul(select(y, 0, 0), select(z, 0, 1)));  // through a view
+    EXPECT_TRUE(w.requires_grad());
+  }
+  EXPECT_EQ(live(), before) << "a cycle";
 }
 
 TEST_F(InPlace, ChangingWhatNoGradientReadsIsFine) {

@@ -92,6 +92,7 @@ TEST_F(CompileFuzz, CompiledIsEager) {
   for (int k = 0; k < count && failures < 10; ++k) {
     std::vector<std::string> errors;
     const uint64_t its_seed = seed + static_cast<uint64_t>(k);
+    const int64_t memory = allocator_stats({}).allocated;
     const RandomProgram p = random_program(its_seed, errors);
     for (const std::string& e : errors) ++broken.try_emplace(e, its_seed, 0).first->second.second;
     if (count == 1) fmt::print("{}", p.str()), std::fflush(stdout);
@@ -106,6 +107,11 @@ TEST_F(CompileFuzz, CompiledIsEager) {
       ADD_FAILURE() << "seed " << its_seed << ", backend " << backend << "\n"
                     << check(small, backend) << small.str();
       break;
+    }
+    if (const int64_t now = allocator_stats({}).allocated; now > memory) {
+      ++failures;
+      ADD_FAILURE() << "seed " << its_seed << ": " << now - memory << " bytes are not given back\n"
+                    << p.str();
     }
   }
   for (const auto& [message, where] : broken)

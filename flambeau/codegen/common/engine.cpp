@@ -8,7 +8,6 @@
 #include <llvm/Config/llvm-config.h>
 #include <llvm/ExecutionEngine/JITSymbol.h>
 #include <llvm/ExecutionEngine/RuntimeDyld.h>
-#include <llvm/ExecutionEngine/SectionMemoryManager.h>
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
@@ -30,6 +29,7 @@
 #include <mutex>
 
 #include "flambeau/base/error.h"
+#include "flambeau/codegen/common/section_memory.h"
 
 namespace fl::codegen {
 namespace {
@@ -117,7 +117,7 @@ class Loaded : public LoadedObject {
   }
 
  private:
-  llvm::SectionMemoryManager memory_;
+  SectionMemory memory_;
   Resolver resolver_;
   llvm::RuntimeDyld linker_;
 };

@@ -29,7 +29,7 @@ class DeviceConvolution {
 
 /// The plan of a description, cached; null where the library is not there or has no engine: operands of
 /// different layouts, negative padding, a relu, a bias other than Forward's. 16-bit floats are summed in
-/// float32. The device's context is current.
+/// float32, and rounded before beta times what is there is added. The device's context is current.
 std::shared_ptr<const DeviceConvolution> plan_convolution(const ConvolutionDesc& desc, int device,
                                                           const ConvolutionOptions& options = {});
 

@@ -236,7 +236,7 @@ class Interpreter {
   void run(StageCode& s) {
     const Stage& stage = *s.stage;
     auto& slots = recorder_.slots;
-    const int lanes = s.sequential ? 1 : kReduceLanes;
+    const int lanes = s.sequential ? 1 : k_.lanes;
     // partial[reduction][lane][part of the state]
     std::vector<std::vector<std::vector<ScalarBits>>> partial;
     for (ReductionCode& r : s.reductions) {

@@ -99,7 +99,15 @@ struct Buffer {
   std::string name;
   DType dtype;
   bool written = false;
+  /// One element that is given with the launch: never written, read at index 0. Where kernels run in another
+  /// memory than the host's, it is a number or a small tensor of the host's.
+  bool by_value = false;
 };
+
+/// Order of a reduction, the same wherever it runs: with Inner and OuterTree a loop of n points is cut into
+/// Kernel::lanes interleaved partial results (point p belongs to p % lanes), which are combined as a balanced
+/// tree (halves: lane l with lane l + lanes/2). Otherwise points combine one after the other.
+inline constexpr int kReduceLanes = 64, kMostReduceLanes = 1024;
 
 /// Which loop's iterations are the lanes of a vector.
 enum class VectorAxis : uint8_t {
@@ -120,6 +128,7 @@ struct Kernel {
   std::vector<Inst> insts;
   std::vector<Stage> stages;
   VectorAxis vector = VectorAxis::None;
+  int lanes = kReduceLanes;  ///< Partial results of cut reductions: a power of two up to kMostReduceLanes.
 
   std::string str() const;
 };
@@ -128,10 +137,5 @@ struct Kernel {
 void verify(const Kernel& k);
 /// Reads what str() prints, and verifies it.
 Kernel parse_kernel(std::string_view text);
-
-/// Order of a reduction, the same wherever it runs: with Inner and OuterTree a loop of n points is cut into
-/// kReduceLanes interleaved partial results (point p belongs to p % kReduceLanes), which are combined as a
-/// balanced tree (halves: lane l with lane l + lanes/2). Otherwise points combine one after the other.
-inline constexpr int kReduceLanes = 64;
 
 }  // namespace fl::loop

@@ -64,11 +64,14 @@ bool is_sequential(const Kernel& k, const Stage& stage) {
 
 bool has_colliding_stores(const Kernel& k) {
   for (const Stage& stage : k.stages)
-    for (const Store& store : stage.stores) {
-      if (is_data_dependent(store.index)) return true;
-      if (store.mode != StoreMode::Set && !is_injective(k, stage, store.index)) return true;
-    }
+    for (const Store& store : stage.stores)
+      if (may_collide(k, stage, store)) return true;
   return false;
+}
+
+bool may_collide(const Kernel& k, const Stage& stage, const Store& store) {
+  return is_data_dependent(store.index) ||
+         (store.mode != StoreMode::Set && !is_injective(k, stage, store.index));
 }
 
 namespace {

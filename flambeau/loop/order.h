@@ -10,6 +10,8 @@ bool is_sequential(const Kernel& k, const Stage& stage);
 
 /// Whether iterations of the outer loops may store to the same element, so that they must run in order.
 bool has_colliding_stores(const Kernel& k);
+/// The same for one store of a stage.
+bool may_collide(const Kernel& k, const Stage& stage, const Store& store);
 
 /// Whether iterations of the last outer loop may run side by side as the lanes of a vector: they store to
 /// different elements and have the same inner loops.

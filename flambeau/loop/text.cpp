@@ -39,7 +39,9 @@ class Printer {
     std::string buffers, sizes, params;
     for (const Buffer& b : k_.buffers)
       buffers += fmt::format("{}{}: {} {}", buffers.empty() ? "" : ", ", b.name, info(b.dtype).short_name,
-                             b.written ? "out" : "in");
+                             b.written    ? "out"
+                             : b.by_value ? "value"
+                                          : "in");
     for (const Expr& s : k_.sizes) {
       sizes += (sizes.empty() ? "" : ", ") + s.str();
       if (s.lower() != 0) sizes += fmt::format(">={}", s.lower());
@@ -48,7 +50,9 @@ class Printer {
     out_ += fmt::format("kernel {}({})", k_.name, buffers);
     if (!sizes.empty()) out_ += fmt::format(" sizes({})", sizes);
     if (!params.empty()) out_ += fmt::format(" params({})", params);
-    out_ += fmt::format(" vector {}\n", kVectorNames[static_cast<int>(k_.vector)]);
+    out_ += fmt::format(" vector {}", kVectorNames[static_cast<int>(k_.vector)]);
+    if (k_.lanes != kReduceLanes) out_ += fmt::format(" lanes {}", k_.lanes);
+    out_ += '\n';
   }
   static std::string ranges(const std::vector<Range>& all) {
     std::string out;
@@ -282,7 +286,8 @@ class Parser {
       b.name = word("a buffer's name");
       need(":");
       b.dtype = dtype();
-      b.written = !take("in");
+      b.by_value = take("value");
+      b.written = !b.by_value && !take("in");
       if (b.written) need("out");
       k_.buffers.push_back(std::move(b));
       take(",");
@@ -304,6 +309,7 @@ class Parser {
     for (size_t v = 0; v < std::size(kVectorNames); ++v)
       if (take(kVectorNames[v])) {
         k_.vector = static_cast<VectorAxis>(v);
+        if (take("lanes")) k_.lanes = static_cast<int>(std::clamp<int64_t>(integer(), 0, INT32_MAX));
         return;
       }
     fail("none, outer, inner or outer_tree");

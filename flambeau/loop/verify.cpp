@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <set>
 
 #include "flambeau/base/error.h"
@@ -94,8 +95,13 @@ class Verifier {
   }
   void names() const {
     std::set<std::string> seen;
-    for (const Buffer& b : k_.buffers)
+    for (const Buffer& b : k_.buffers) {
       if (!seen.insert(b.name).second) fail("buffer " + b.name, "another buffer has this name");
+      if (b.by_value && b.written) fail("buffer " + b.name, "what is given by value is only read");
+    }
+    if (k_.lanes < 1 || k_.lanes > kMostReduceLanes || !std::has_single_bit(static_cast<unsigned>(k_.lanes)))
+      fail("vector", fmt::format("expected a power of two up to {} as the number of lanes, got {}",
+                                 kMostReduceLanes, k_.lanes));
     for (const Expr& s : k_.sizes)
       if (!s.is_symbol() || value_of(s) >= 0) fail("size " + s.str(), "expected the symbol of a size");
   }
@@ -222,6 +228,8 @@ class Verifier {
           fail(line,
                fmt::format("the buffer is {}, not {}", name(buffer(i.slot, line).dtype), name(i.dtype)));
         if (i.a >= 0) boolean(i.a, line, "mask");
+        if (buffer(i.slot, line).by_value && !i.index.is_const(0))
+          fail(line, "a buffer that is given by value is read at index 0");
         return expression(i.index, line);
       }
       case InstKind::Reduced:

@@ -14,13 +14,14 @@ using loop::InstKind;
 using sym::Expr;
 
 BodyEmitter::BodyEmitter(const loop::Kernel& k, llvm::Function* function, llvm::IRBuilder<>& builder,
-                         const Machine& machine, Arguments arguments)
-    : LaneOps(function, builder, machine), k_(k), arguments_(arguments) {
-  for (size_t n = 0; arguments_.buffers && n < k.buffers.size(); ++n) {
-    Value* at = b_.CreateConstGEP1_64(b_.getPtrTy(), arguments_.buffers, n);
-    buffers_.push_back(b_.CreateLoad(b_.getPtrTy(), at, k.buffers[n].name));
-    written_.push_back(k.buffers[n].written);
-  }
+                         const Machine& machine)
+    : LaneOps(function, builder, machine), k_(k) {
+  for (const loop::Buffer& b : k.buffers) written_.push_back(b.written);
+  set_part(0);
+}
+
+void BodyEmitter::clear_values() {
+  values_.clear();
   set_part(0);
 }
 
@@ -57,6 +58,11 @@ Lanes BodyEmitter::symbol(const Expr& s) {
     if (axis_.count > 1) out.re = b_.CreateAdd(widened(axis_.base, axis_.level, axis_.count), lane_numbers());
     return out;
   }
+  if (part_variable_.value && s == part_variable_.symbol) {
+    out.re = part_variable_.value;
+    out.level = part_variable_.level;
+    return out;
+  }
   for (size_t n = variables_.size(); n-- > 0;)
     if (variables_[n].symbol == s) {
       out.re = variables_[n].value;
@@ -65,9 +71,7 @@ Lanes BodyEmitter::symbol(const Expr& s) {
     }
   for (size_t n = 0; n < k_.sizes.size(); ++n)
     if (k_.sizes[n] == s) {
-      Place place(*this, 0);
-      out.re = b_.CreateLoad(b_.getInt64Ty(), b_.CreateConstGEP1_64(b_.getInt64Ty(), arguments_.sizes, n),
-                             s.name());
+      out.re = arguments_.sizes[n];
       return out;
     }
   FL_RAISE(InternalError, "kernel {}: no value for the symbol {}", k_.name, s.str());
@@ -102,8 +106,7 @@ Lanes BodyEmitter::expr(const Expr& e) {
     if (m.part < 0 || m.part == part_) return m.lanes;
   const Lanes out = e.is_symbol() ? symbol(e) : compute(e);
   // The axis is set anew for each step, and a value's name may be reused: only what is uniform stays.
-  const bool is_axis_value = axis_.base && varies(e);
-  if (!is_axis_value) exprs_[e.node()].push_back({-1, out});
+  if (!((axis_.base || part_variable_.value) && varies(e))) exprs_[e.node()].push_back({-1, out});
   return out;
 }
 
@@ -111,6 +114,7 @@ Lanes BodyEmitter::expr(const Expr& e) {
 bool BodyEmitter::varies(const Expr& e) const {
   for (const Expr& s : sym::symbols_of(e)) {
     if (axis_.base && s == axis_.variable) return true;
+    if (part_variable_.value && s == part_variable_.symbol) return true;
     const int32_t id = loop::value_of(s);
     if (id >= 0) return true;
   }
@@ -172,9 +176,9 @@ Lanes BodyEmitter::combine(sym::Kind kind, const Lanes& a, const Lanes& b, bool 
   return out;
 }
 
-BodyEmitter::Access BodyEmitter::classify(const Expr& index) {
+BodyEmitter::Access BodyEmitter::classify(int32_t buffer, const Expr& index) {
   using Kind = Access::Kind;
-  Access out{Kind::Uniform, Expr(0), index, 0};
+  Access out{Kind::Uniform, Expr(0), index};
   bool has_vector_value = false;
   for (const Expr& s : sym::symbols_of(index)) {
     const int32_t id = loop::value_of(s);
@@ -193,6 +197,7 @@ BodyEmitter::Access BodyEmitter::classify(const Expr& index) {
   out.coefficient = affine->first;
   out.rest = affine->second;
   out.kind = out.coefficient.is_const(1) ? Kind::Contiguous : Kind::Strided;
+  out.aligned = out.kind == Kind::Contiguous && is_aligned_ && is_aligned_(buffer, index);
   return out;
 }
 
@@ -205,7 +210,7 @@ Value* BodyEmitter::element_pointer(int32_t buffer, const Expr& rest) {
     if (p.buffer == buffer && p.rest == rest) return p.pointer;
   const Lanes offset = expr(rest);
   Place place(*this, offset.level);
-  Value* out = b_.CreateGEP(element_type(k_.buffers[buffer].dtype), buffers_[buffer], offset.re);
+  Value* out = b_.CreateGEP(element_type(k_.buffers[buffer].dtype), arguments_.buffers[buffer], offset.re);
   if (!varies(rest)) pointers_.push_back({buffer, rest, out, offset.level});
   return out;
 }
@@ -229,7 +234,7 @@ Value* BodyEmitter::pointers(int32_t buffer, const Expr& index, const Access& ac
       return b_.CreateGEP(type, first, offsets);
     }
     default:
-      return b_.CreateGEP(type, buffers_[buffer], expr(index).re);
+      return b_.CreateGEP(type, arguments_.buffers[buffer], expr(index).re);
   }
 }
 
@@ -250,10 +255,12 @@ Lanes BodyEmitter::load_scalar(DType d, Value* pointer, Value* mask) {
   if (mask) {
     if (!zeros_) {
       auto* type = llvm::ArrayType::get(b_.getInt64Ty(), 2);
-      zeros_ =
-          new llvm::GlobalVariable(*function_->getParent(), type, true, llvm::GlobalValue::PrivateLinkage,
-                                   llvm::Constant::getNullValue(type), "zeros");
-      llvm::cast<llvm::GlobalVariable>(zeros_)->setAlignment(llvm::Align(16));
+      auto* zeros = new llvm::GlobalVariable(
+          *function_->getParent(), type, true, llvm::GlobalValue::PrivateLinkage,
+          llvm::Constant::getNullValue(type), "zeros", nullptr, llvm::GlobalValue::NotThreadLocal,
+          pointer->getType()->getPointerAddressSpace());
+      zeros->setAlignment(llvm::Align(16));
+      zeros_ = zeros;
     }
     pointer = b_.CreateSelect(mask, pointer, zeros_);
   }
@@ -284,12 +291,53 @@ std::vector<int> interleaved(int count) {
 }
 }  // namespace
 
-Lanes BodyEmitter::load_contiguous(DType d, Value* pointer, Value* mask) {
+// Of a whole vector.
+llvm::Align BodyEmitter::alignment(DType d, const Access& access) const {
+  const auto element = static_cast<uint64_t>(size_of(d));
+  if (!access.aligned) return llvm::Align(static_cast<uint64_t>(size_of(real_dtype(d))));
+  return llvm::Align(std::min<uint64_t>(16, element * static_cast<uint64_t>(axis_.count)));
+}
+
+// Whether lanes go to and from memory together.
+bool BodyEmitter::moves_vectors(const Access& access, Value* mask) const {
+  return machine_.has_vector_memory || (access.aligned && !mask);
+}
+
+Value* BodyEmitter::lane_pointer(DType d, const Access& access, Value* addresses, int lane) {
+  if (access.kind == Access::Kind::Contiguous)
+    return b_.CreateConstGEP1_64(element_type(d), addresses, static_cast<uint64_t>(lane));
+  return b_.CreateExtractElement(addresses, static_cast<uint64_t>(lane));
+}
+
+Lanes BodyEmitter::lane_of(const Lanes& v, int lane) {
+  Lanes out;
+  out.level = v.level;
+  out.re = b_.CreateExtractElement(v.re, static_cast<uint64_t>(lane));
+  if (v.im) out.im = b_.CreateExtractElement(v.im, static_cast<uint64_t>(lane));
+  return out;
+}
+
+Lanes BodyEmitter::load_one_by_one(DType d, const Access& access, Value* addresses, Value* mask) {
+  Lanes out;
+  out.count = axis_.count;
+  const auto insert = [&](Value*& into, Value* element, int lane) {
+    if (!into) into = llvm::PoisonValue::get(with_count(element->getType(), out.count));
+    into = b_.CreateInsertElement(into, element, static_cast<uint64_t>(lane));
+  };
+  for (int n = 0; n < out.count; ++n) {
+    Value* wanted = mask ? b_.CreateExtractElement(mask, static_cast<uint64_t>(n)) : nullptr;
+    const Lanes one = load_scalar(d, lane_pointer(d, access, addresses, n), wanted);
+    insert(out.re, one.re, n);
+    if (one.im) insert(out.im, one.im, n);
+  }
+  return out;
+}
+
+Lanes BodyEmitter::load_contiguous(DType d, Value* pointer, Value* mask, llvm::Align align) {
   Lanes out;
   out.count = axis_.count;
   const bool pair = is_complex(d);
   Type* type = with_count(memory_type(d), pair ? 2 * out.count : out.count);
-  const llvm::Align align(memory_type(d)->getPrimitiveSizeInBits() / 8);
   if (pair && mask) mask = b_.CreateShuffleVector(mask, doubled(out.count));
   Value* all = mask ? b_.CreateMaskedLoad(type, pointer, align, mask, llvm::Constant::getNullValue(type))
                     : static_cast<Value*>(b_.CreateAlignedLoad(type, pointer, align));
@@ -317,18 +365,35 @@ Lanes BodyEmitter::gather(DType d, Value* addresses, Value* mask) {
 }
 
 Lanes BodyEmitter::read(DType d, const Access& access, Value* pointer, Value* mask) {
+  if (access.kind == Access::Kind::Uniform) return load_scalar(d, pointer, mask);
+  if (!moves_vectors(access, mask)) return load_one_by_one(d, access, pointer, mask);
   switch (access.kind) {
-    case Access::Kind::Uniform:
-      return load_scalar(d, pointer, mask);
     case Access::Kind::Contiguous:
-      return load_contiguous(d, pointer, mask);
+      return load_contiguous(d, pointer, mask, alignment(d, access));
     default:
       return gather(d, pointer, mask);
   }
 }
 
+// A buffer's one element that came with the launch.
+Lanes BodyEmitter::given_value(const Inst& i) {
+  Lanes out = arguments_.values[i.slot];
+  if (i.a < 0) return out;
+  const Lanes condition = lanes(value(i.a));
+  const Lanes wide = widened(add_lanes(i.dtype, out), condition.count);
+  out.count = condition.count;
+  out.level = condition.level;
+  Place place(*this, out.level);
+  out.re = b_.CreateSelect(condition.re, wide.re, llvm::Constant::getNullValue(wide.re->getType()));
+  if (wide.im)
+    out.im = b_.CreateSelect(condition.re, wide.im, llvm::Constant::getNullValue(wide.im->getType()));
+  return out;
+}
+
 Lanes BodyEmitter::load(const Inst& i) {
-  Access access = classify(i.index);
+  if (static_cast<size_t>(i.slot) < arguments_.values.size() && arguments_.values[i.slot].re)
+    return given_value(i);
+  Access access = classify(i.slot, i.index);
   int at = load_floor_;
   Lanes condition;
   if (i.a >= 0) {
@@ -343,7 +408,7 @@ Lanes BodyEmitter::load(const Inst& i) {
   Lanes out;
   if (access.kind == Access::Kind::Uniform && condition.re && condition.count > 1) {
     // One element, for the lanes that want it.
-    Value* any = b_.CreateOrReduce(both(condition.re, axis_.mask));
+    Value* any = any_lane(both(condition.re, axis_.mask));
     Lanes one = load_scalar(i.dtype, pointers(i.slot, i.index, access), any);
     one.level = at;
     out = widened(add_lanes(i.dtype, one), condition.count);
@@ -371,7 +436,7 @@ void BodyEmitter::inst(int32_t id) {
   if (part_ > 0) {
     const Val first = values_[0][id];
     const bool uniform = first.id >= 0 && lanes(first).count == 1;
-    if (uniform && lane_count() > 1) return set_value(id, first);
+    if (uniform && lane_count() > 1 && !part_variable_.value) return set_value(id, first);
   }
   const auto operand = [&](int32_t n) { return n >= 0 ? value(n) : Val{}; };
   switch (i.kind) {
@@ -384,11 +449,8 @@ void BodyEmitter::inst(int32_t id) {
       return set_value(id, add_lanes(DType::Int64, expr(i.index)));
     case InstKind::Load:
       return set_value(id, add_lanes(i.dtype, load(i)));
-    case InstKind::Param: {
-      Place place(*this, 0);
-      Value* at = b_.CreateConstGEP1_64(b_.getInt8Ty(), arguments_.params, 16 * i.slot);
-      return set_value(id, add_lanes(i.dtype, load_scalar(i.dtype, at, nullptr)));
-    }
+    case InstKind::Param:
+      return set_value(id, add_lanes(i.dtype, arguments_.params[i.slot]));
     default:
       FL_RAISE(InternalError, "%{} is no instruction of a body", id);
   }
@@ -424,8 +486,14 @@ void BodyEmitter::write_scalar(DType d, Value* pointer, const Lanes& v) {
 }
 
 void BodyEmitter::write(DType d, const Access& access, Value* pointer, Lanes v, Value* mask) {
-  const llvm::Align align(memory_type(d)->getPrimitiveSizeInBits() / 8);
   const int count = axis_.count;
+  if (!moves_vectors(access, mask)) {
+    for (int n = 0; n < count; ++n)
+      where(mask ? b_.CreateExtractElement(mask, static_cast<uint64_t>(n)) : nullptr,
+            [&] { write_scalar(d, lane_pointer(d, access, pointer, n), lane_of(v, n)); });
+    return;
+  }
+  const llvm::Align align = alignment(d, access);
   if (access.kind != Access::Kind::Contiguous) {
     if (!mask) mask = llvm::Constant::getAllOnesValue(with_count(b_.getInt1Ty(), count));
     b_.CreateMaskedScatter(to_memory(d, v.re), pointer, align, mask);
@@ -444,32 +512,50 @@ void BodyEmitter::write(DType d, const Access& access, Value* pointer, Lanes v, 
     b_.CreateAlignedStore(all, pointer, align);
 }
 
+void BodyEmitter::where(Value* condition, const std::function<void()>& f) {
+  if (!condition) return f();
+  auto* then = llvm::BasicBlock::Create(b_.getContext(), "store", function_);
+  auto* after = llvm::BasicBlock::Create(b_.getContext(), "stored", function_);
+  b_.CreateCondBr(condition, then, after);
+  b_.SetInsertPoint(then);
+  f();
+  b_.CreateBr(after);
+  b_.SetInsertPoint(after);
+}
+
+void BodyEmitter::combine_atomically(DType, loop::StoreMode, Value*, const Lanes&) {
+  FL_RAISE(InternalError, "this machine combines nothing atomically");
+}
+
 void BodyEmitter::store(const loop::Store& s) {
   const DType d = k_.buffers[s.buffer].dtype;
-  const Access access = classify(s.index);
+  const Access access = classify(s.buffer, s.index);
   const int count = lane_count();
   Value* condition = s.mask < 0 ? nullptr : widened(value(s.mask), count).re;
+  Value* mask = both(condition, axis_.mask);
+  const bool contended = s.mode != loop::StoreMode::Set && is_contended(s);
+  // Outside of branches: a repeated scalar is kept for others to use.
+  const Lanes stored = widened(value(s.value), count);
   Value* pointer = pointers(s.buffer, s.index, access);
+  if (count > 1 && contended) {
+    const bool one_element = access.kind == Access::Kind::Uniform;
+    for (int n = 0; n < count; ++n)
+      where(mask ? b_.CreateExtractElement(mask, static_cast<uint64_t>(n)) : nullptr, [&] {
+        combine_atomically(d, s.mode, one_element ? pointer : lane_pointer(d, access, pointer, n),
+                           lane_of(stored, n));
+      });
+    return;
+  }
   if (count > 1) {
     FL_ASSERT(access.kind != Access::Kind::Uniform, "the lanes of a vector store to one element");
-    Value* mask = both(condition, axis_.mask);
     const Val v = s.mode == loop::StoreMode::Set ? value(s.value) : updated(s, access, pointer, mask);
     return write(d, access, pointer, widened(v, count), mask);
   }
-  condition = both(condition, axis_.mask);
-  llvm::BasicBlock* after = nullptr;
-  if (condition) {
-    auto* then = llvm::BasicBlock::Create(b_.getContext(), "store", function_);
-    after = llvm::BasicBlock::Create(b_.getContext(), "stored", function_);
-    b_.CreateCondBr(condition, then, after);
-    b_.SetInsertPoint(then);
-  }
-  const Val v = s.mode == loop::StoreMode::Set ? value(s.value) : updated(s, access, pointer, nullptr);
-  write_scalar(d, pointer, lanes(v));
-  if (after) {
-    b_.CreateBr(after);
-    b_.SetInsertPoint(after);
-  }
+  where(mask, [&] {
+    if (contended) return combine_atomically(d, s.mode, pointer, stored);
+    const Val v = s.mode == loop::StoreMode::Set ? value(s.value) : updated(s, access, pointer, nullptr);
+    write_scalar(d, pointer, lanes(v));
+  });
 }
 
 Value* BodyEmitter::failing_lanes(const loop::Assert& a) {

@@ -21,6 +21,7 @@
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/Scalarizer.h>
 #include <llvm/Transforms/Utils/Cloning.h>
 #include <llvm/Transforms/Utils/Mem2Reg.h>
 
@@ -39,6 +40,10 @@ void initialise() {
   std::call_once(once, [] {
     llvm::InitializeNativeTarget();
     llvm::InitializeNativeTargetAsmPrinter();
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
     // Strength reduction takes a quarter of the time and finds little: address arithmetic is already hoisted,
     // and x86's addressing modes take the rest.
     auto& options = llvm::cl::getRegisteredOptions();
@@ -66,7 +71,7 @@ llvm::TargetMachine& target_machine(const Machine& m) {
 
 // What the emitter leaves to LLVM: registers for loop-carried values, and equal expressions once. Loops,
 // vectors and addresses are written as they should be.
-void optimise(llvm::Module& module, llvm::TargetMachine& target) {
+void optimise(llvm::Module& module, llvm::TargetMachine& target, bool has_vectors) {
   llvm::FunctionAnalysisManager analyses;
   analyses.registerPass([] { return llvm::PassInstrumentationAnalysis(); });
   analyses.registerPass([] { return llvm::DominatorTreeAnalysis(); });
@@ -76,6 +81,9 @@ void optimise(llvm::Module& module, llvm::TargetMachine& target) {
   for (llvm::Function& f : module) {
     if (f.isDeclaration()) continue;
     llvm::PromotePass().run(f, analyses);
+    // Machines without vector registers do better from scalars than from what instruction selection makes of
+    // vectors.
+    if (!has_vectors) llvm::ScalarizerPass().run(f, analyses);
     llvm::EarlyCSEPass().run(f, analyses);
     analyses.clear(f, f.getName());
   }
@@ -129,35 +137,44 @@ void prepare_module(llvm::Module& module, const Machine& machine) {
   module.setDataLayout(target_machine(machine).createDataLayout());
 }
 
+namespace {
+
+std::string emit(llvm::Module& module, const Machine& machine, llvm::CodeGenFileType type) {
+  llvm::SmallString<0> out;
+  llvm::raw_svector_ostream stream(out);
+  llvm::legacy::PassManager passes;
+  FL_CHECK(!target_machine(machine).addPassesToEmitFile(passes, stream, nullptr, type, true), RuntimeError,
+           "LLVM writes no code for {}", machine.triple);
+  passes.run(module);
+  return std::string(out);
+}
+
+void run_passes(llvm::Module& module, const Machine& machine) {
+  optimise(module, target_machine(machine), machine.has_vector_memory);
+  if (option_lists("FLAMBEAU_DUMP", "llvm")) module.print(llvm::errs(), nullptr);
+}
+
+}  // namespace
+
 std::string make_object(llvm::Module& module, const Machine& machine) {
-  llvm::TargetMachine& target = target_machine(machine);
   const std::string width = std::to_string(8 * machine.vector_bytes);
   for (llvm::Function& f : module) {
     f.setDoesNotThrow();
     f.addFnAttr("prefer-vector-width", width);
     f.addFnAttr("min-legal-vector-width", width);
   }
-  optimise(module, target);
-  if (option_lists("FLAMBEAU_DUMP", "llvm")) module.print(llvm::errs(), nullptr);
-  const auto emit = [&](llvm::CodeGenFileType type) {
-    llvm::SmallString<0> out;
-    llvm::raw_svector_ostream stream(out);
-    llvm::legacy::PassManager passes;
-    FL_CHECK(!target.addPassesToEmitFile(passes, stream, nullptr, type, true), RuntimeError,
-             "LLVM writes no objects for {}", machine.triple);
-    passes.run(module);
-    return std::string(out);
-  };
-  if (option_lists("FLAMBEAU_DUMP", "asm")) {
-    const auto copy = llvm::CloneModule(module);
-    llvm::SmallString<0> out;
-    llvm::raw_svector_ostream stream(out);
-    llvm::legacy::PassManager passes;
-    if (!target.addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile, true))
-      passes.run(*copy);
-    llvm::errs() << out;
-  }
-  return emit(llvm::CodeGenFileType::ObjectFile);
+  run_passes(module, machine);
+  if (option_lists("FLAMBEAU_DUMP", "asm"))
+    llvm::errs() << emit(*llvm::CloneModule(module), machine, llvm::CodeGenFileType::AssemblyFile);
+  return emit(module, machine, llvm::CodeGenFileType::ObjectFile);
+}
+
+std::string make_assembly(llvm::Module& module, const Machine& machine) {
+  for (llvm::Function& f : module) f.setDoesNotThrow();
+  run_passes(module, machine);
+  std::string out = emit(module, machine, llvm::CodeGenFileType::AssemblyFile);
+  if (option_lists("FLAMBEAU_DUMP", "asm")) llvm::errs() << out;
+  return out;
 }
 
 std::unique_ptr<LoadedObject> load_object(const std::string& object,

@@ -24,6 +24,8 @@ class LoadedObject {
 void prepare_module(llvm::Module& module, const Machine& machine);
 /// Runs the passes and writes the object file. Texts of the steps go to stderr where FLAMBEAU_DUMP asks.
 std::string make_object(llvm::Module& module, const Machine& machine);
+/// The same with the text of the machine's assembly language.
+std::string make_assembly(llvm::Module& module, const Machine& machine);
 /// Links an object. resolve gives the addresses of what it calls (null: unknown, which raises RuntimeError).
 std::unique_ptr<LoadedObject> load_object(const std::string& object, void* (*resolve)(std::string_view name));
 

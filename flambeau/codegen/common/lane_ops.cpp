@@ -84,6 +84,14 @@ Value* LaneOps::widened(Value* scalar, int level, int count) {
   return out;
 }
 
+Value* LaneOps::any_lane(Value* bools) {
+  if (machine_.has_vector_memory) return b_.CreateOrReduce(bools);
+  const unsigned count = llvm::cast<llvm::FixedVectorType>(bools->getType())->getNumElements();
+  Value* out = b_.CreateExtractElement(bools, uint64_t{0});
+  for (uint64_t n = 1; n < count; ++n) out = b_.CreateOr(out, b_.CreateExtractElement(bools, n));
+  return out;
+}
+
 Lanes LaneOps::widened(Val v, int count) {
   Lanes l = lanes(v);
   if (l.count == count) return l;

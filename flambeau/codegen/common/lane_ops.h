@@ -35,6 +35,8 @@ class LaneOps : public ScalarOps {
   /// v with `count` lanes: a scalar is repeated.
   Lanes widened(Val v, int count);
   llvm::Value* widened(llvm::Value* scalar, int level, int count);
+  /// Whether a vector of bools has a true one.
+  llvm::Value* any_lane(llvm::Value* bools);
 
   /// Opens the next level; what belongs to the present one is from now on put before the end of `hoist`.
   void open_level(llvm::BasicBlock* hoist);
@@ -57,6 +59,9 @@ class LaneOps : public ScalarOps {
   llvm::AllocaInst* stack_slot(llvm::Type* type, std::string_view name);
 
  protected:
+  /// The operation on values that no instruction computes.
+  virtual llvm::Value* call_library(ScalarOp op, DType d, llvm::Value* a, llvm::Value* b, int count);
+
   llvm::IRBuilder<>& b_;
   llvm::Function* function_;
   const Machine& machine_;
@@ -75,7 +80,6 @@ class LaneOps : public ScalarOps {
   llvm::Value* compare(ScalarOp op, DType d, const Lanes& a, const Lanes& b);
   llvm::Value* divide_integers(ScalarOp op, DType d, llvm::Value* a, llvm::Value* b);
   llvm::Value* shift(ScalarOp op, DType d, llvm::Value* a, llvm::Value* b);
-  llvm::Value* call_library(ScalarOp op, DType d, llvm::Value* a, llvm::Value* b, int count);
   llvm::Value* number(llvm::Value* like, double v);
   llvm::Value* integer(llvm::Value* like, int64_t v);
 

@@ -13,6 +13,8 @@ struct Machine {
   bool has_half_conversion = false;  ///< float16 <-> float32
   bool has_masked_memory = false;    ///< masked loads and stores of every width cost like plain ones
   bool has_gather = false;
+  /// Vectors go to memory under masks and to scattered addresses; else such lanes go one by one.
+  bool has_vector_memory = true;
 };
 
 /// The machine's description; raises ValueError where this processor lacks the instruction set.

@@ -5,8 +5,8 @@
 #include <bit>
 
 #include "flambeau/base/error.h"
-#include "flambeau/codegen/common/body_emitter.h"
-#include "flambeau/codegen/cpu/accumulators.h"
+#include "flambeau/codegen/common/accumulators.h"
+#include "flambeau/codegen/common/loop_writer.h"
 #include "flambeau/loop/order.h"
 
 namespace fl::codegen {
@@ -45,18 +45,34 @@ constexpr int64_t kTreeBytes = 16384;
 // cheap: compile time counts too.
 constexpr int64_t kLongBody = 32;
 
-class LoopNest {
+// Arguments that come in arrays: pointers to buffers, sizes, and parameters of 16 bytes each.
+BodyEmitter::Arguments arguments_of(const Kernel& k, BodyEmitter& body, Value* buffers, Value* sizes,
+                                    Value* params) {
+  auto& b = body.builder();
+  BodyEmitter::Arguments out;
+  const auto element = [&](llvm::Type* type, Value* list, size_t n, const std::string& name) {
+    return b.CreateLoad(type, b.CreateConstGEP1_64(type, list, n), name);
+  };
+  for (size_t n = 0; buffers && n < k.buffers.size(); ++n)
+    out.buffers.push_back(element(b.getPtrTy(), buffers, n, k.buffers[n].name));
+  for (size_t n = 0; n < k.sizes.size(); ++n)
+    out.sizes.push_back(element(b.getInt64Ty(), sizes, n, k.sizes[n].name()));
+  for (size_t n = 0; params && n < k.params.size(); ++n)
+    out.params.push_back(
+        body.load_scalar(k.params[n], b.CreateConstGEP1_64(b.getInt8Ty(), params, 16 * n), nullptr));
+  return out;
+}
+
+class LoopNest : LoopWriter {
  public:
   LoopNest(const Kernel& k, const Machine& machine, llvm::Module& module)
-      : k_(k), machine_(machine), context_(module.getContext()), b_(context_) {
+      : LoopWriter(k, module), machine_(machine) {
     auto* pointer = b_.getPtrTy();
-    auto* type = llvm::FunctionType::get(
-        b_.getVoidTy(), {pointer, pointer, pointer, pointer, b_.getInt64Ty(), b_.getInt64Ty()}, false);
-    function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, "kernel", module);
-    b_.SetInsertPoint(BasicBlock::Create(context_, "entry", function_));
-    body_.emplace(k, function_, b_, machine,
-                  BodyEmitter::Arguments{function_->getArg(0), function_->getArg(1), function_->getArg(2)});
-    width_ = static_cast<int>(std::min<int64_t>(machine.vector_bytes / widest_value(k), loop::kReduceLanes));
+    start_function({pointer, pointer, pointer, pointer, b_.getInt64Ty(), b_.getInt64Ty()});
+    body_ = std::make_unique<BodyEmitter>(k, function_, b_, machine);
+    body_->set_arguments(
+        arguments_of(k, *body_, function_->getArg(0), function_->getArg(1), function_->getArg(2)));
+    width_ = static_cast<int>(std::min<int64_t>(machine.vector_bytes / widest_value(k), k.lanes));
     const bool outer = k.vector == loop::VectorAxis::Outer || (is_tree() && merges_in_pairs(k));
     outer_lanes_ = outer && width_ > 1 && loop::has_independent_lanes(k);
     for (const Stage& stage : k.stages) cost_ += loop::point_cost(k, stage);
@@ -77,57 +93,7 @@ class LoopNest {
   }
 
  private:
-  struct Loop {
-    BasicBlock *header, *exit;
-    llvm::PHINode* variable;
-    Value *step, *end;
-  };
-
   bool is_tree() const { return k_.vector == loop::VectorAxis::OuterTree; }
-
-  BasicBlock* block(std::string_view name) {
-    return BasicBlock::Create(context_, llvm::StringRef(name.data(), name.size()), function_);
-  }
-  Value* number(int64_t v) { return b_.getInt64(v); }
-
-  // Two levels: one entered where the loop runs at all, and its body.
-  Loop open_loop(Value* begin, Value* end, Value* step, std::string_view name) {
-    BasicBlock *guarded = block("enter"), *header = block(name), *exit = block("after");
-    BasicBlock* before = b_.GetInsertBlock();
-    b_.CreateCondBr(b_.CreateICmpSLT(begin, end), guarded, exit);
-    body_->open_level(before);
-    b_.SetInsertPoint(guarded);
-    b_.CreateBr(header);
-    body_->open_level(guarded);
-    b_.SetInsertPoint(header);
-    llvm::PHINode* variable = b_.CreatePHI(b_.getInt64Ty(), 2);
-    variable->addIncoming(begin, guarded);
-    return {header, exit, variable, step, end};
-  }
-  Loop open_loop(Value* begin, Value* end, int64_t step, std::string_view name) {
-    return open_loop(begin, end, number(step), name);
-  }
-  void close_loop(const Loop& l) {
-    Value* next = b_.CreateAdd(l.variable, l.step);
-    l.variable->addIncoming(next, b_.GetInsertBlock());
-    b_.CreateCondBr(b_.CreateICmpSLT(next, l.end), l.header, l.exit);
-    body_->close_level_of_body();
-    body_->close_level_of_body();
-    b_.SetInsertPoint(l.exit);
-  }
-
-  // Gives the first `count` outer variables their values at a flattened position; the last varies fastest.
-  void decode(Value* position, size_t count) {
-    for (size_t n = count; n-- > 0;) {
-      Value* v = position;
-      if (n > 0) {
-        Value* size = body_->scalar(k_.outer[n].size);
-        v = b_.CreateURem(position, size);
-        position = b_.CreateUDiv(position, size);
-      }
-      body_->set_variable(k_.outer[n].variable, v);
-    }
-  }
 
   // Lanes from `base` on that lie before `end`.
   Value* lanes_before(Value* base, Value* end, int64_t offset = 0) {
@@ -163,7 +129,7 @@ class LoopNest {
     for (const Stage& stage : k_.stages)
       for (const loop::Reduction& r : stage.reductions)
         for (DType d : loop::state_dtypes(r.op, k_.insts[r.operands[0]].dtype))
-          bytes += size_of(d) * width_ * loop::kReduceLanes;
+          bytes += size_of(d) * width_ * k_.lanes;
     int parts = 1;
     while (2 * parts * width_ <= kTreeBlock && 2 * parts * bytes <= kTreeBytes) parts *= 2;
     return parts;
@@ -245,34 +211,20 @@ class LoopNest {
       inner_lanes(stage);
   }
 
-  // Where the innermost loop of a stage that may have no iterations is known to have some; each loop has two
-  // levels, that and its body.
-  int load_floor(const Stage& stage) const {
-    size_t loops = stage.inner.size();
-    while (loops > 1 && sym::known_nonnegative(stage.inner[loops - 1].size - 1)) --loops;
-    return body_->level() + 2 * static_cast<int>(loops) - 1;
-  }
-
   // A stage whose inner loops run in order, for `parts` vectors of outer iterations (or one of them).
   template <class F>
   void inner_loops(const Stage& stage, int parts, int count, F&& begin_part) {
-    Accumulators accumulators(*body_, k_, stage, {.parts = parts, .count = count, .shared_count = true});
+    Accumulators accumulators(*body_, k_, stage,
+                              {.parts = parts, .count = count, .counts = Accumulators::Counts::One});
     accumulators.reset();
     body_->set_load_floor(load_floor(stage));
-    std::vector<Loop> loops;
-    for (const Range& r : stage.inner) {
-      loops.push_back(open_loop(number(0), body_->scalar(r.size), 1, "inner"));
-      body_->set_variable(r.variable, loops.back().variable);
-    }
+    std::vector<Loop> loops = open_loops(stage.inner, stage.inner.size());
     for (int p = 0; p < parts; ++p) {
       begin_part(p);
       point(stage, &accumulators, p);
     }
     accumulators.end_step();
-    while (!loops.empty()) {
-      close_loop(loops.back());
-      loops.pop_back();
-    }
+    close_loops(loops);
     for (int p = 0; p < parts; ++p) {
       body_->set_part(p);
       accumulators.results(p);
@@ -280,45 +232,39 @@ class LoopNest {
     body_->set_part(0);
   }
 
-  // A stage whose points belong to kReduceLanes partial results in turn, for `parts` vectors of outer
+  // A stage whose points belong to Kernel::lanes partial results in turn, for `parts` vectors of outer
   // iterations.
   template <class F>
   void tree_loops(const Stage& stage, int parts, F&& begin_part) {
-    constexpr int kLanes = loop::kReduceLanes;
+    const int lanes = k_.lanes;
     Accumulators accumulators(*body_, k_, stage,
-                              {.parts = parts * kLanes, .count = width_, .in_memory = true});
-    const Loop start = open_loop(number(0), number(parts * kLanes), 1, "reset");
+                              {.parts = parts * lanes, .count = width_, .in_memory = true});
+    const Loop start = open_loop(number(0), number(parts * lanes), 1, "reset");
     accumulators.select_part(start.variable);
     accumulators.reset_part();
     close_loop(start);
     body_->set_load_floor(load_floor(stage));
-    std::vector<Loop> loops;
-    for (const Range& r : stage.inner) {
-      loops.push_back(open_loop(number(0), body_->scalar(r.size), 1, "inner"));
-      body_->set_variable(r.variable, loops.back().variable);
-    }
-    Value* lane = b_.CreateAnd(loops.back().variable, number(kLanes - 1));
+    std::vector<Loop> loops = open_loops(stage.inner, stage.inner.size());
+    Value* lane = b_.CreateAnd(loops.back().variable, number(lanes - 1));
     for (int p = 0; p < parts; ++p) {
       begin_part(p);
-      accumulators.select_part(b_.CreateAdd(lane, number(p * kLanes)));
+      accumulators.select_part(b_.CreateAdd(lane, number(p * lanes)));
       point(stage, &accumulators, p);
     }
-    while (!loops.empty()) {
-      close_loop(loops.back());
-      loops.pop_back();
-    }
-    const Loop level = open_loop(number(0), number(std::countr_zero(unsigned{kLanes})), 1, "level");
-    Value* half = b_.CreateLShr(number(kLanes / 2), level.variable);
+    close_loops(loops);
+    const Loop level =
+        open_loop(number(0), number(std::countr_zero(static_cast<unsigned>(lanes))), 1, "level");
+    Value* half = b_.CreateLShr(number(lanes / 2), level.variable);
     const Loop pair = open_loop(number(0), half, 1, "pair");
     for (int p = 0; p < parts; ++p) {
-      Value* first = b_.CreateAdd(pair.variable, number(p * kLanes));
+      Value* first = b_.CreateAdd(pair.variable, number(p * lanes));
       accumulators.merge_pair(first, b_.CreateAdd(first, half));
     }
     close_loop(pair);
     close_loop(level);
     for (int p = 0; p < parts; ++p) {
       body_->set_part(p);
-      accumulators.select_part(number(p * kLanes));
+      accumulators.select_part(number(p * lanes));
       accumulators.results(p);
     }
     body_->set_part(0);
@@ -327,7 +273,7 @@ class LoopNest {
   // A stage whose last inner loop is cut into lanes.
   void inner_lanes(const Stage& stage) {
     const int64_t cost = loop::point_cost(k_, stage);
-    const int all_parts = loop::kReduceLanes / width_;
+    const int all_parts = k_.lanes / width_;
     const bool reduces = !stage.reductions.empty();
     const bool in_registers = stage.inner.size() == 1 && cost * all_parts <= 96 && all_parts <= 8;
     int parts = 1;
@@ -335,19 +281,16 @@ class LoopNest {
       parts = in_registers ? all_parts : 1;
     else
       while (parts < 4 && 2 * parts * cost <= 48) parts *= 2;
-    Accumulators accumulators(*body_, k_, stage,
-                              {.parts = all_parts,
-                               .count = width_,
-                               .lanes_are_points = true,
-                               .in_memory = !in_registers,
-                               .shared_count = in_registers});
+    Accumulators accumulators(
+        *body_, k_, stage,
+        {.parts = all_parts,
+         .count = width_,
+         .lanes_are_points = true,
+         .in_memory = !in_registers,
+         .counts = in_registers ? Accumulators::Counts::One : Accumulators::Counts::EachLane});
     accumulators.reset();
     body_->set_load_floor(load_floor(stage));
-    std::vector<Loop> loops;
-    for (size_t n = 0; n + 1 < stage.inner.size(); ++n) {
-      loops.push_back(open_loop(number(0), body_->scalar(stage.inner[n].size), 1, "inner"));
-      body_->set_variable(stage.inner[n].variable, loops.back().variable);
-    }
+    std::vector<Loop> loops = open_loops(stage.inner, stage.inner.size() - 1);
     Value* size = body_->scalar(stage.inner.back().size);
     const int64_t step = static_cast<int64_t>(parts) * width_;
     Value* middle = b_.CreateAnd(size, number(-step));
@@ -355,10 +298,7 @@ class LoopNest {
     if (!only_masked) lane_loop(stage, accumulators, number(0), middle, parts, false);
     accumulators.spill();
     lane_loop(stage, accumulators, only_masked ? number(0) : middle, size, 1, true);
-    while (!loops.empty()) {
-      close_loop(loops.back());
-      loops.pop_back();
-    }
+    close_loops(loops);
     accumulators.merge();
   }
 
@@ -396,11 +336,7 @@ class LoopNest {
         accumulators->scan(i.a, part);
     }
     if (accumulators) accumulators->step(part);
-    int first = 0;
-    for (const Stage& s : k_.stages) {
-      if (&s == &stage) break;
-      first += static_cast<int>(s.asserts.size());
-    }
+    const int first = first_check(stage);
     for (size_t n = 0; n < stage.asserts.size(); ++n)
       check(stage.asserts[n], first + static_cast<int>(n), part);
     for (const loop::Store& s : stage.stores) body_->store(s);
@@ -436,12 +372,7 @@ class LoopNest {
     b_.SetInsertPoint(after);
   }
 
-  const Kernel& k_;
   const Machine& machine_;
-  llvm::LLVMContext& context_;
-  llvm::IRBuilder<> b_;
-  llvm::Function* function_;
-  std::optional<BodyEmitter> body_;
   int width_;
   int64_t cost_ = 0;
   bool outer_lanes_;
@@ -457,7 +388,8 @@ void emit_plan(const Kernel& k, const Machine& machine, llvm::Module& module) {
   auto* type = llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy(), b.getPtrTy()}, false);
   auto* function = llvm::Function::Create(type, llvm::Function::ExternalLinkage, "plan", module);
   b.SetInsertPoint(BasicBlock::Create(module.getContext(), "entry", function));
-  BodyEmitter body(k, function, b, machine, {nullptr, function->getArg(0), nullptr});
+  BodyEmitter body(k, function, b, machine);
+  body.set_arguments(arguments_of(k, body, nullptr, function->getArg(0), nullptr));
   Value *points = b.getInt64(1), *cost = b.getInt64(0);
   for (const Range& r : k.outer) points = b.CreateMul(points, body.scalar(r.size));
   for (const Stage& stage : k.stages) {

@@ -1,4 +1,4 @@
-#include "flambeau/codegen/cpu/accumulators.h"
+#include "flambeau/codegen/common/accumulators.h"
 
 namespace fl::codegen {
 
@@ -15,12 +15,12 @@ Accumulators::Item Accumulators::make_item(const loop::Reduction& r) {
   Item item{&r, {}, {}};
   const auto dtypes = loop::state_dtypes(r.op, k_.insts[r.operands[0]].dtype);
   for (size_t c = 0; c < dtypes.size(); ++c) {
-    Slot slot{dtypes[c], {}, {}, nullptr, nullptr, nullptr};
+    Slot slot{dtypes[c], {}, {}, nullptr, nullptr, nullptr, layout_.count};
     llvm::Type* element = body_.register_type(dtypes[c]);
-    llvm::Type* type = LaneOps::with_count(element, layout_.count);
-    const bool is_pair = is_complex(dtypes[c]);
-    if (layout_.shared_count && r.op == loop::ReduceOp::Welford && c == 2)
-      slot.shared = body_.stack_slot(element, "count");
+    const bool is_pair = is_complex(dtypes[c]), is_count = r.op == loop::ReduceOp::Welford && c == 2;
+    if (is_count && layout_.counts == Counts::One) slot.shared = body_.stack_slot(element, "count");
+    if (is_count && layout_.counts == Counts::EachVector) slot.count = 1;
+    llvm::Type* type = LaneOps::with_count(element, slot.count);
     for (int p = 0; !layout_.in_memory && p < layout_.parts; ++p) {
       slot.re.push_back(body_.stack_slot(type, "state"));
       if (is_pair) slot.im.push_back(body_.stack_slot(type, "state"));
@@ -52,7 +52,7 @@ Val Accumulators::load(const Slot& slot, int part) {
     out.re = b.CreateLoad(element, slot.shared);
     return body_.add_lanes(slot.dtype, out);
   }
-  out.count = layout_.count;
+  out.count = slot.count;
   llvm::Type* type = LaneOps::with_count(element, out.count);
   out.re = b.CreateLoad(type, address(slot, false, type, part));
   if (is_complex(slot.dtype)) out.im = b.CreateLoad(type, address(slot, true, type, part));
@@ -61,7 +61,7 @@ Val Accumulators::load(const Slot& slot, int part) {
 
 void Accumulators::store(const Slot& slot, int part, Val v) {
   auto& b = body_.builder();
-  const Lanes l = body_.widened(v, layout_.count);
+  const Lanes l = body_.widened(v, slot.count);
   llvm::Type* type = l.re->getType();
   b.CreateStore(l.re, address(slot, false, type, part));
   if (l.im) b.CreateStore(l.im, address(slot, true, type, part));
@@ -169,7 +169,10 @@ void Accumulators::publish(const Item& item, const State& state) {
 }
 
 void Accumulators::results(int part) {
-  for (const Item& item : reductions_) publish(item, load_state(item, part));
+  for (const Item& item : reductions_) {
+    const State mine = load_state(item, part);
+    publish(item, layout_.exchange ? layout_.exchange->broadcast(mine) : mine);
+  }
 }
 
 // Lanes [from, from + count) of a state.
@@ -178,6 +181,10 @@ State Accumulators::half(const State& s, int from, int count) {
   State out;
   for (Val v : s) {
     Lanes l = body_.lanes(v);
+    if (l.count == 1) {  // the same in every lane
+      out.push_back(v);
+      continue;
+    }
     const auto take = [&](Value* x) -> Value* {
       if (count == 1) return b.CreateExtractElement(x, from);
       std::vector<int> lanes;
@@ -197,6 +204,8 @@ State Accumulators::tree(std::vector<State> states, F&& merge_pair) {
   for (size_t n = states.size() / 2; n > 0; n /= 2)
     for (size_t p = 0; p < n; ++p) states[p] = merge_pair(states[p], states[p + n]);
   State out = states[0];
+  if (layout_.exchange) out = layout_.exchange->reduce(out, merge_pair);
+  if (!layout_.lanes_are_points) return out;
   for (int n = layout_.count / 2; n > 0; n /= 2) out = merge_pair(half(out, 0, n), half(out, n, n));
   return out;
 }
@@ -206,6 +215,7 @@ void Accumulators::merge() {
     std::vector<State> states;
     for (int p = 0; p < layout_.parts; ++p) {
       states.push_back(load_state(item, p));
+      if (layout_.counts == Counts::EachVector) continue;
       for (Val& v : states.back()) v = body_.add_lanes(v.dtype, body_.widened(v, layout_.count));
     }
     const loop::ReduceOp op = item.reduction->op;

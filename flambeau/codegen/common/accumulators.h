@@ -1,5 +1,6 @@
 // The running states of a stage's reductions and scans, in registers or on the stack.
 #pragma once
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -8,15 +9,30 @@
 
 namespace fl::codegen {
 
+/// Threads that take parts of one loop and put their states together.
+class Exchange {
+ public:
+  using State = loop::State;
+  using Merge = std::function<State(const State& low, const State& high)>;
+  virtual ~Exchange() = default;
+  /// The tree of halves over the threads' states; every thread gets the result.
+  virtual State reduce(const State& mine, const Merge& merge) = 0;
+  /// The state of the first thread.
+  virtual State broadcast(const State& mine) = 0;
+};
+
 class Accumulators {
  public:
+  /// How many counts of points Welford's states keep, where many states have seen as many points.
+  enum class Counts : uint8_t { EachLane, EachVector, One };
   struct Layout {
     int parts = 1;  ///< vectors of states
     int count = 1;  ///< lanes of each
     bool lanes_are_points =
-        false;                  ///< Lanes are points of the reduction: the mask decides which of them count.
-    bool in_memory = false;     ///< The part of a step is chosen at run time.
-    bool shared_count = false;  ///< Every state has seen as many points: the count is kept once.
+        false;               ///< Lanes are points of the reduction: the mask decides which of them count.
+    bool in_memory = false;  ///< The part of a step is chosen at run time.
+    Counts counts = Counts::EachLane;
+    Exchange* exchange = nullptr;  ///< with others that run the same code, each for its own points
   };
   Accumulators(BodyEmitter& body, const loop::Kernel& k, const loop::Stage& stage, Layout layout);
 
@@ -34,7 +50,8 @@ class Accumulators {
   void select_part(llvm::Value* part) { dynamic_part_ = part; }
   /// Combines parts a and b, chosen at run time, into a.
   void merge_pair(llvm::Value* a, llvm::Value* b);
-  /// Combines all parts and lanes in the documented tree; the results become values of the kernel.
+  /// Combines all parts, threads and (where they are points) lanes in the documented tree; the results become
+  /// values of the kernel.
   void merge();
   /// Results of states whose lanes are not combined.
   void results(int part);
@@ -45,6 +62,7 @@ class Accumulators {
     std::vector<llvm::AllocaInst*> re, im;                  // one a part, while they are in registers
     llvm::AllocaInst *all_re = nullptr, *all_im = nullptr;  // arrays of all parts
     llvm::AllocaInst* shared = nullptr;
+    int count = 1;  // lanes
   };
   struct Item {
     const loop::Reduction* reduction;

@@ -1,0 +1,230 @@
+#include "flambeau/codegen/gpu/grid_plan.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "flambeau/loop/order.h"
+#include "flambeau/loop/reduce.h"
+
+namespace fl::codegen {
+namespace {
+
+using loop::Kernel;
+using loop::Stage;
+using sym::Expr;
+
+constexpr int64_t kVectorBytes = 16;
+constexpr int kMostLanes = 8;
+// Operations of the lanes of one vector: compile time, and registers, count too.
+constexpr int64_t kVectorCost = 512;
+constexpr int kWarp = 32;
+constexpr int kMostTeam = 512;        // of rows
+constexpr int kColumnTeam = 64;       // threads that share a column
+constexpr int kMostAcross = 16;       // columns, or vectors of them, side by side
+constexpr int64_t kManyBlocks = 264;  // two for each multiprocessor of a large GPU
+constexpr int64_t kSharedBytes = 40960;
+
+bool is_size(const Kernel& k, const Expr& s) {
+  return std::find(k.sizes.begin(), k.sizes.end(), s) != k.sizes.end();
+}
+bool is_of_sizes(const Kernel& k, const Expr& e) {
+  const auto symbols = sym::symbols_of(e);
+  return std::all_of(symbols.begin(), symbols.end(), [&](const Expr& s) { return is_size(k, s); });
+}
+
+bool merges_in_pairs(const Kernel& k) {
+  for (const Stage& stage : k.stages)
+    for (const loop::Reduction& r : stage.reductions)
+      if (loop::merges_by_rescaling(r.op)) return false;
+  return true;
+}
+
+bool any_cut(const Kernel& k) {
+  return std::any_of(k.stages.begin(), k.stages.end(), [&](const Stage& s) { return is_cut(k, s); });
+}
+bool any_inner(const Kernel& k) {
+  return std::any_of(k.stages.begin(), k.stages.end(), [](const Stage& s) { return !s.inner.empty(); });
+}
+
+// f(stage, buffer, index) for each load and store of memory.
+template <class F>
+void each_access(const Kernel& k, F&& f) {
+  for (const Stage& stage : k.stages) {
+    for (int32_t id : stage.insts)
+      if (k.insts[id].kind == loop::InstKind::Load && !k.buffers[k.insts[id].slot].by_value)
+        f(stage, k.insts[id].slot, k.insts[id].index);
+    for (const loop::Store& s : stage.stores) f(stage, s.buffer, s.index);
+  }
+}
+
+// What has to be tested so that vectors along an axis are aligned.
+class Alignment {
+ public:
+  Alignment(const Kernel& k, GridPlan& plan) : k_(k), plan_(plan) {}
+
+  // The loop whose iterations are lanes in a stage: null where none is.
+  const sym::Range* axis(const Stage& stage) const {
+    if (plan_.kind != GridPlan::Kind::Rows) return k_.outer.empty() ? nullptr : &k_.outer.back();
+    return is_cut(k_, stage) ? &stage.inner.back() : nullptr;
+  }
+  bool is_contiguous(const Stage& stage, const Expr& index) const {
+    const sym::Range* along = axis(stage);
+    if (!along || !sym::depends_on(index, along->variable)) return false;
+    const auto affine = sym::affine_in(index, along->variable);
+    return affine && affine->first.is_const(1);
+  }
+  // Adds the tests; false: no launch can pass them, or they cannot be made.
+  bool add(const Stage& stage, int32_t buffer, const Expr& index) {
+    const int64_t element = size_of(k_.buffers[buffer].dtype);
+    const int64_t multiple = std::min<int64_t>(kVectorBytes, element * plan_.lanes);
+    Expr rest = sym::affine_in(index, axis(stage)->variable)->second;
+    std::vector<AlignmentTest> tests;
+    for (const Expr& s : sym::symbols_of(rest)) {
+      if (is_size(k_, s)) continue;
+      const auto affine = sym::affine_in(rest, s);
+      if (!affine || !is_of_sizes(k_, affine->first)) return false;
+      tests.push_back({-1, affine->first, element, multiple});
+      rest = affine->second;
+    }
+    if (!is_of_sizes(k_, rest)) return false;
+    tests.push_back({buffer, rest, element, multiple});
+    std::erase_if(tests, [](const AlignmentTest& t) { return t.buffer < 0 && holds(t); });
+    for (const AlignmentTest& t : tests)
+      if (t.offset.is_const() && !holds(t)) return false;
+    for (const AlignmentTest& t : tests) add(t);
+    plan_.aligned.emplace_back(buffer, index);
+    return true;
+  }
+  bool add_size(const Expr& size) {
+    if (!is_of_sizes(k_, size)) return false;
+    const AlignmentTest t{-1, size, 1, plan_.lanes};
+    if (size.is_const()) return holds(t);
+    add(t);
+    return true;
+  }
+
+ private:
+  // Of the constant offset.
+  static bool holds(const AlignmentTest& t) {
+    return t.offset.is_const() && t.offset.value() * t.element % t.multiple == 0;
+  }
+  void add(const AlignmentTest& t) {
+    for (const AlignmentTest& other : plan_.tests)
+      if (other.buffer == t.buffer && other.offset == t.offset && other.element == t.element &&
+          other.multiple >= t.multiple)
+        return;
+    plan_.tests.push_back(t);
+  }
+
+  const Kernel& k_;
+  GridPlan& plan_;
+};
+
+// Lanes whose narrowest contiguous access is one of 16 bytes.
+int wanted_lanes(const Kernel& k, const Alignment& alignment) {
+  int64_t narrowest = 0;
+  each_access(k, [&](const Stage& stage, int32_t buffer, const Expr& index) {
+    if (!alignment.is_contiguous(stage, index)) return;
+    const int64_t size = size_of(k.buffers[buffer].dtype);
+    narrowest = narrowest ? std::min(narrowest, size) : size;
+  });
+  if (narrowest == 0) return 1;
+  int lanes = static_cast<int>(std::clamp<int64_t>(kVectorBytes / narrowest, 1, kMostLanes));
+  int64_t cost = 0;
+  for (const Stage& stage : k.stages) cost = std::max(cost, loop::point_cost(k, stage));
+  while (lanes > 1 && lanes * cost > kVectorCost) lanes /= 2;
+  return lanes;
+}
+
+// Sets lanes, and what they need; leaves 1 where no access gains.
+void choose_lanes(const Kernel& k, GridPlan& plan, int most) {
+  Alignment alignment(k, plan);
+  plan.lanes = std::min(wanted_lanes(k, alignment), most);
+  if (plan.lanes == 1) return;
+  bool possible = true;
+  if (plan.kind == GridPlan::Kind::Rows) {
+    for (const Stage& stage : k.stages)
+      if (is_cut(k, stage)) possible = possible && alignment.add_size(stage.inner.back().size);
+  } else if (plan.kind == GridPlan::Kind::Columns || k.outer.size() > 1) {
+    possible = alignment.add_size(k.outer.back().size);
+  }
+  if (possible)
+    each_access(k, [&](const Stage& stage, int32_t buffer, const Expr& index) {
+      if (alignment.is_contiguous(stage, index)) alignment.add(stage, buffer, index);
+    });
+  if (possible && !plan.aligned.empty()) return;
+  plan.lanes = 1;
+  plan.tests.clear();
+  plan.aligned.clear();
+}
+
+int64_t state_bytes(const Kernel& k) {
+  int64_t most = 0;
+  for (const Stage& stage : k.stages)
+    for (const loop::Reduction& r : stage.reductions) {
+      int64_t bytes = 0;
+      for (DType d : loop::state_dtypes(r.op, k.insts[r.operands[0]].dtype)) bytes += size_of(d);
+      most = std::max(most, bytes);
+    }
+  return most;
+}
+
+}  // namespace
+
+bool is_cut(const Kernel& k, const Stage& stage) {
+  return !stage.inner.empty() && !loop::is_sequential(k, stage);
+}
+
+bool GridPlan::is_aligned(int32_t buffer, const Expr& index) const {
+  return std::any_of(aligned.begin(), aligned.end(),
+                     [&](const auto& a) { return a.first == buffer && a.second == index; });
+}
+
+GridPlan plan_grid(const Kernel& k, bool deterministic) {
+  GridPlan plan;
+  plan.serial = deterministic && loop::has_colliding_stores(k);
+  const bool independent = loop::has_independent_lanes(k);
+  if (!any_cut(k)) {
+    if (plan.serial)
+      plan.block = 1;
+    else if (any_inner(k))
+      plan.block = 64;
+    else if (independent)
+      choose_lanes(k, plan, kMostLanes);
+    return plan;
+  }
+  if (k.vector == loop::VectorAxis::OuterTree && independent && merges_in_pairs(k)) {
+    plan.kind = GridPlan::Kind::Columns;
+    plan.team = std::min(k.lanes, kColumnTeam);
+    plan.across = plan.serial ? 1 : kMostAcross;
+    while (plan.team > 1 && plan.team * plan.across * state_bytes(k) > kSharedBytes) plan.team /= 2;
+    plan.block = plan.team * plan.across;
+    return plan;
+  }
+  plan.kind = GridPlan::Kind::Rows;
+  choose_lanes(k, plan, std::max(1, k.lanes / kWarp));
+  plan.team = std::min(k.lanes / plan.lanes, kMostTeam);
+  while (plan.team > kWarp && plan.team * plan.lanes * state_bytes(k) > kSharedBytes) plan.team /= 2;
+  // Barriers hold up whole blocks: a team of several warps is one.
+  plan.block = plan.serial || plan.team > kWarp ? plan.team : 128;
+  return plan;
+}
+
+ShapeRule shape_rule(const Kernel& k, const GridPlan& plan) {
+  ShapeRule rule;
+  const bool columns = plan.kind == GridPlan::Kind::Columns;
+  Expr rows(1);
+  for (size_t n = 0; n + (columns ? 1 : 0) < k.outer.size(); ++n) rows = rows * k.outer[n].size;
+  rule.rows = SizeProgram(rows, k.sizes);
+  if (columns) rule.columns = SizeProgram(k.outer.back().size, k.sizes);
+  rule.threads = static_cast<unsigned>(plan.block);
+  rule.most_blocks = plan.serial ? 1 : int64_t{1} << 20;
+  rule.enough_blocks = kManyBlocks;
+  rule.team = static_cast<unsigned>(plan.team);
+  rule.across = columns ? static_cast<unsigned>(plan.across) : 0;
+  rule.items_per_block = columns ? 1 : plan.block / plan.team;
+  if (plan.kind == GridPlan::Kind::Points) rule.items_per_block *= plan.lanes;
+  return rule;
+}
+
+}  // namespace fl::codegen

@@ -1,0 +1,257 @@
+#include "flambeau/codegen/gpu/team.h"
+
+#include <llvm/IR/IntrinsicsNVPTX.h>
+
+#include <bit>
+
+#include "flambeau/codegen/gpu/device_functions.h"
+
+namespace fl::codegen {
+
+using llvm::Type;
+using llvm::Value;
+using loop::State;
+
+namespace {
+constexpr int kWarp = 32;
+}
+
+Value* read_register(llvm::IRBuilder<>& b, GridRegister r) {
+  static constexpr llvm::Intrinsic::ID kIds[] = {
+      llvm::Intrinsic::nvvm_read_ptx_sreg_ntid_x, llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x,
+      llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x, llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x};
+  return b.CreateZExt(b.CreateIntrinsic(kIds[static_cast<int>(r)], {}, {}), b.getInt64Ty());
+}
+
+Team::Team(BodyEmitter& body, const GridPlan& plan, llvm::Module& module)
+    : body_(body), b_(body.builder()), plan_(plan), module_(module) {
+  thread_ = read_register(b_, GridRegister::Thread);
+  const auto size = static_cast<uint64_t>(plan.team);
+  if (plan.kind == GridPlan::Kind::Columns) {
+    across_ = b_.CreateUDiv(read_register(b_, GridRegister::BlockSize), b_.getInt64(size));
+    number_ = b_.CreateURem(thread_, across_);
+    rank_ = b_.CreateUDiv(thread_, across_);
+  } else {
+    number_ = b_.CreateUDiv(thread_, b_.getInt64(size));
+    rank_ = b_.CreateAnd(thread_, b_.getInt64(size - 1));
+  }
+  if (size > 1) is_first_ = b_.CreateICmpEQ(rank_, b_.getInt64(0));
+  if (plan.kind == GridPlan::Kind::Columns || size == 1) return;
+  lane_ = b_.CreateAnd(b_.CreateTrunc(thread_, b_.getInt32Ty()), b_.getInt32(kWarp - 1));
+  members_ = b_.getInt32(~0u);
+  if (plan.team < kWarp)
+    members_ = b_.CreateShl(b_.getInt32((1u << plan.team) - 1),
+                            b_.CreateAnd(lane_, b_.getInt32(~static_cast<uint32_t>(plan.team - 1))));
+}
+
+void Team::barrier() {
+  if (plan_.team == 1) return;
+  if (is_warp())
+    b_.CreateIntrinsic(llvm::Intrinsic::nvvm_bar_warp_sync, {}, {members_});
+  else
+    b_.CreateIntrinsic(llvm::Intrinsic::nvvm_barrier0, {}, {});
+}
+
+// One scalar of another thread of the warp: of the lane, or where that is null of the one whose number
+// differs in the bit `offset`.
+Value* Team::shuffle(Value* v, Value* lane, int offset) {
+  Type* type = v->getType();
+  const unsigned bits = type->getPrimitiveSizeInBits();
+  if (bits == 64) {
+    Value* both = b_.CreateBitCast(v, b_.getInt64Ty());
+    Value* low = shuffle(b_.CreateTrunc(both, b_.getInt32Ty()), lane, offset);
+    Value* high = shuffle(b_.CreateTrunc(b_.CreateLShr(both, 32), b_.getInt32Ty()), lane, offset);
+    both = b_.CreateOr(b_.CreateZExt(low, b_.getInt64Ty()),
+                       b_.CreateShl(b_.CreateZExt(high, b_.getInt64Ty()), 32));
+    return b_.CreateBitCast(both, type);
+  }
+  if (bits < 32) return b_.CreateTrunc(shuffle(b_.CreateZExt(v, b_.getInt32Ty()), lane, offset), type);
+  Value* word = b_.CreateBitCast(v, b_.getInt32Ty());
+  Value* last = b_.getInt32(kWarp - 1);
+  word = lane ? b_.CreateIntrinsic(llvm::Intrinsic::nvvm_shfl_sync_idx_i32, {}, {members_, word, lane, last})
+              : b_.CreateIntrinsic(llvm::Intrinsic::nvvm_shfl_sync_bfly_i32, {},
+                                   {members_, word, b_.getInt32(static_cast<uint32_t>(offset)), last});
+  return b_.CreateBitCast(word, type);
+}
+
+// f on every scalar of a state.
+template <class F>
+State Team::each_element(const State& s, F&& f) {
+  State out;
+  for (Val v : s) {
+    Lanes l = body_.lanes(v);
+    const auto map = [&](Value* x) -> Value* {
+      if (l.count == 1) return f(x);
+      Value* all = llvm::PoisonValue::get(x->getType());
+      for (uint64_t n = 0; n < static_cast<uint64_t>(l.count); ++n)
+        all = b_.CreateInsertElement(all, f(b_.CreateExtractElement(x, n)), n);
+      return all;
+    };
+    l.re = map(l.re);
+    if (l.im) l.im = map(l.im);
+    l.level = body_.level();
+    out.push_back(body_.add_lanes(v.dtype, l));
+  }
+  return out;
+}
+
+State Team::from_partner(const State& mine, int offset) {
+  return each_element(mine, [&](Value* x) { return shuffle(x, nullptr, offset); });
+}
+
+// Each thread of a pair merges the same two states in the same order.
+State Team::butterfly(State mine, int from, const Merge& merge) {
+  for (int n = from; n > 0; n /= 2) {
+    const State other = from_partner(mine, n);
+    Lanes bit;
+    bit.level = body_.level();
+    bit.re = b_.CreateICmpNE(b_.CreateAnd(lane_, b_.getInt32(static_cast<uint32_t>(n))), b_.getInt32(0));
+    State low, high;
+    for (size_t c = 0; c < mine.size(); ++c) {
+      // A scalar condition for all lanes: no vector of it is needed.
+      const Lanes a = body_.lanes(mine[c]), o = body_.lanes(other[c]);
+      const auto pick = [&](bool first) {
+        Lanes l = a;
+        l.level = body_.level();
+        const auto choose = [&](Value* x, Value* y) {
+          return first ? b_.CreateSelect(bit.re, y, x) : b_.CreateSelect(bit.re, x, y);
+        };
+        l.re = choose(a.re, o.re);
+        if (a.im) l.im = choose(a.im, o.im);
+        return body_.add_lanes(mine[c].dtype, l);
+      };
+      low.push_back(pick(true));
+      high.push_back(pick(false));
+    }
+    mine = merge(low, high);
+  }
+  return mine;
+}
+
+// The address of an element at a position of one component's part of the shared memory.
+Value* Team::slot(Type* type, uint64_t& offset, Value* position, uint64_t positions) {
+  const uint64_t bytes = module_.getDataLayout().getTypeAllocSize(type);
+  offset = (offset + bytes - 1) / bytes * bytes;
+  if (!shared_)
+    shared_ = new llvm::GlobalVariable(module_, llvm::ArrayType::get(b_.getInt8Ty(), 0), false,
+                                       llvm::GlobalValue::InternalLinkage, nullptr, "states", nullptr,
+                                       llvm::GlobalValue::NotThreadLocal, kSharedMemory);
+  Value* start = b_.CreateConstGEP1_64(b_.getInt8Ty(), shared_, offset);
+  offset += bytes * positions;
+  shared_bytes_ = std::max(shared_bytes_, offset);
+  return b_.CreateGEP(type, start, position);
+}
+
+// f(dtype, value, address) for each part of each component at a thread's position.
+template <class F>
+void Team::each_slot(const State& model, Value* position, F&& f) {
+  uint64_t offset = 0;
+  const auto positions = static_cast<uint64_t>(plan_.block);
+  for (size_t c = 0; c < model.size(); ++c) {
+    const Lanes& l = body_.lanes(model[c]);
+    Type* type = LaneOps::with_count(body_.memory_type(model[c].dtype), l.count);
+    const bool pair = l.im != nullptr;
+    Value* re = slot(type, offset, position, positions);
+    f(c, type, re, pair ? slot(type, offset, position, positions) : nullptr);
+  }
+}
+
+void Team::put(const State& s, Value* position) {
+  each_slot(s, position, [&](size_t c, Type*, Value* re, Value* im) {
+    const Lanes l = body_.lanes(s[c]);
+    b_.CreateStore(body_.to_memory(s[c].dtype, l.re), re);
+    if (im) b_.CreateStore(l.im, im);
+  });
+}
+
+State Team::get(const State& model, Value* position) {
+  State out;
+  each_slot(model, position, [&](size_t c, Type* type, Value* re, Value* im) {
+    Lanes l;
+    l.count = body_.lanes(model[c]).count;
+    l.level = body_.level();
+    l.re = body_.from_memory(model[c].dtype, b_.CreateLoad(type, re));
+    if (im) l.im = b_.CreateLoad(type, im);
+    out.push_back(body_.add_lanes(model[c].dtype, l));
+  });
+  return out;
+}
+
+// First across the warps, in memory, where every thread puts together what its lane of each warp has; then in
+// the warp.
+State Team::reduce_warps(const State& mine, const Merge& merge) {
+  barrier();
+  put(mine, thread_);
+  barrier();
+  std::vector<State> all;
+  Value* lane = b_.CreateZExt(lane_, b_.getInt64Ty());
+  for (int w = 0; w < plan_.team / kWarp; ++w)
+    all.push_back(get(mine, b_.CreateAdd(lane, b_.getInt64(static_cast<uint64_t>(w * kWarp)))));
+  for (size_t n = all.size() / 2; n > 0; n /= 2)
+    for (size_t w = 0; w < n; ++w) all[w] = merge(all[w], all[w + n]);
+  return butterfly(all[0], kWarp / 2, merge);
+}
+
+// Half of the threads at a time, in memory.
+State Team::reduce_columns(const State& mine, const Merge& merge) {
+  auto& context = b_.getContext();
+  llvm::Function* function = b_.GetInsertBlock()->getParent();
+  barrier();
+  put(mine, thread_);
+  for (int n = plan_.team / 2; n > 0; n /= 2) {
+    barrier();
+    auto *then = llvm::BasicBlock::Create(context, "half", function),
+         *after = llvm::BasicBlock::Create(context, "after", function);
+    Value* distance = b_.CreateMul(across_, b_.getInt64(static_cast<uint64_t>(n)));
+    b_.CreateCondBr(b_.CreateICmpULT(rank_, b_.getInt64(static_cast<uint64_t>(n))), then, after);
+    body_.open_level(b_.GetInsertBlock());
+    b_.SetInsertPoint(then);
+    const State low = get(mine, thread_), high = get(mine, b_.CreateAdd(thread_, distance));
+    put(merge(low, high), thread_);
+    b_.CreateBr(after);
+    body_.close_level_of_body();
+    b_.SetInsertPoint(after);
+  }
+  barrier();
+  return get(mine, number_);
+}
+
+State Team::reduce(const State& mine, const Merge& merge) {
+  if (plan_.team == 1) return mine;
+  if (plan_.kind == GridPlan::Kind::Columns) return reduce_columns(mine, merge);
+  return is_warp() ? butterfly(mine, plan_.team / 2, merge) : reduce_warps(mine, merge);
+}
+
+State Team::broadcast(const State& mine) {
+  if (plan_.team == 1) return mine;
+  if (is_warp()) {
+    Value* first = b_.CreateAnd(lane_, b_.getInt32(~static_cast<uint32_t>(plan_.team - 1)));
+    return each_element(mine, [&](Value* x) { return shuffle(x, first, 0); });
+  }
+  auto& context = b_.getContext();
+  llvm::Function* function = b_.GetInsertBlock()->getParent();
+  auto *then = llvm::BasicBlock::Create(context, "first", function),
+       *after = llvm::BasicBlock::Create(context, "after", function);
+  barrier();
+  b_.CreateCondBr(is_first_, then, after);
+  b_.SetInsertPoint(then);
+  put(mine, thread_);
+  b_.CreateBr(after);
+  b_.SetInsertPoint(after);
+  barrier();
+  return get(mine, plan_.kind == GridPlan::Kind::Columns ? number_ : b_.getInt64(0));
+}
+
+void Team::finish() {
+  if (!shared_) return;
+  auto* type = llvm::ArrayType::get(b_.getInt8Ty(), shared_bytes_);
+  auto* sized = new llvm::GlobalVariable(module_, type, false, llvm::GlobalValue::InternalLinkage,
+                                         llvm::UndefValue::get(type), "shared", nullptr,
+                                         llvm::GlobalValue::NotThreadLocal, kSharedMemory);
+  sized->setAlignment(llvm::Align(16));
+  shared_->replaceAllUsesWith(sized);
+  shared_->eraseFromParent();
+  shared_ = nullptr;
+}
+
+}  // namespace fl::codegen

@@ -6,7 +6,7 @@
 
 #include "flambeau/base/error.h"
 #include "flambeau/codegen/gpu/compile.h"
-#include "gpu_assemble.h"
+#include "assemble.h"
 #include "random_kernel.h"
 
 namespace fl::codegen {
@@ -50,11 +50,11 @@ void expect_assembles(const std::string& ptx, const std::string& what) {
   EXPECT_EQ(problem, "") << what << "\n" << ptx;
 }
 
-TEST(GpuPtx, AssemblerIsThere) {
+TEST(Ptx, AssemblerIsThere) {
   if (!has_assembler()) GTEST_SKIP() << "no ptxas on the PATH: PTX is checked as text alone";
 }
 
-TEST(GpuPtx, ContiguousMemoryMovesSixteenBytesAtOnce) {
+TEST(Ptx, ContiguousMemoryMovesSixteenBytesAtOnce) {
   const std::regex load("ld\\.global\\.v4\\.[bfu]32"), store("st\\.global\\.v4\\.[bfu]32");
   for (const char* d : {"f32", "bf16", "f16", "i32"}) {
     const std::string ptx = ptx_of(elementwise(d, d));
@@ -70,7 +70,7 @@ TEST(GpuPtx, ContiguousMemoryMovesSixteenBytesAtOnce) {
   expect_assembles(rows, "softmax");
 }
 
-TEST(GpuPtx, ArithmeticIsNeverContractedOrFlushed) {
+TEST(Ptx, ArithmeticIsNeverContractedOrFlushed) {
   const std::string ptx =
       ptx_of(R"(kernel k(x: f32 in, d: f64 in, y: f32 out, e: f64 out) sizes(s0) vector outer
 for i0 < s0
@@ -96,7 +96,7 @@ for i0 < s0
   expect_assembles(ptx, "arithmetic");
 }
 
-TEST(GpuPtx, ValuesAndParametersAreArguments) {
+TEST(Ptx, ValuesAndParametersAreArguments) {
   const auto k = parse_kernel(
       R"(kernel k(x: f32 in, scale: f16 value, c: c64 value, y: f32 out) sizes(s0) params(b8, f64) vector outer
 for i0 < s0
@@ -126,7 +126,7 @@ for i0 < s0
   EXPECT_NE(types[5].find("8"), std::string::npos) << types[5];
 }
 
-TEST(GpuPtx, TooManyArgumentsAreRefused) {
+TEST(Ptx, TooManyArgumentsAreRefused) {
   std::string buffers, body;
   for (int n = 0; n < 5000; ++n) buffers += fmt::format("{}x{}: f32 in", n ? ", " : "", n);
   const auto k =
@@ -141,11 +141,11 @@ TEST(GpuPtx, TooManyArgumentsAreRefused) {
   }
 }
 
-TEST(GpuPtx, OldGpusAreRefused) {
+TEST(Ptx, OldGpusAreRefused) {
   EXPECT_THROW(make_kernel_ptx(parse_kernel(elementwise("f32", "f32")), {.capability = 75}), ValueError);
 }
 
-TEST(GpuPtx, CallsNothingUnknown) {
+TEST(Ptx, CallsNothingUnknown) {
   const std::string ptx = ptx_of(R"(kernel k(x: i64 in, y: i64 out, h: bf16 out) sizes(s0, s1) vector outer
 for i0 < s0
   stage
@@ -161,7 +161,7 @@ for i0 < s0
   expect_assembles(ptx, "calls");
 }
 
-TEST(GpuPtx, RandomKernelsAssemble) {
+TEST(Ptx, RandomKernelsAssemble) {
   const int64_t count = number_from("FLAMBEAU_FUZZ_COUNT", 60), seed = number_from("FLAMBEAU_FUZZ_SEED", 1);
   int failures = 0;
   for (int64_t n = 0; n < count && failures < 5; ++n) {
@@ -181,7 +181,7 @@ TEST(GpuPtx, RandomKernelsAssemble) {
   }
 }
 
-TEST(GpuLaunch, ShapesFollowTheSizes) {
+TEST(LaunchShape, ShapesFollowTheSizes) {
   const auto pointwise = compile_for_gpu(parse_kernel(elementwise("f32", "f32")));
   const int64_t none[] = {0}, many[] = {1 << 20};
   EXPECT_EQ(pointwise->shape(none).blocks, 0u);

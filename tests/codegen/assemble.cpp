@@ -1,4 +1,4 @@
-#include "gpu_assemble.h"
+#include "assemble.h"
 
 #include <unistd.h>
 

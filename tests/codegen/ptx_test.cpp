@@ -4,9 +4,9 @@
 #include <regex>
 #include <set>
 
+#include "assemble.h"
 #include "flambeau/base/error.h"
 #include "flambeau/codegen/gpu/compile.h"
-#include "assemble.h"
 #include "random_kernel.h"
 
 namespace fl::codegen {

@@ -20,7 +20,7 @@ __all__ = [
 
 def __getattr__(name):
     """Loaded when they are first used."""
-    if name in ("forward_ad", "functional"):
+    if name in ("forward_ad", "functional", "profiler"):
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -57,6 +57,7 @@ _HOMES = {
         "feature_alpha_dropout_", "feature_dropout", "feature_dropout_", "lu", "native_channel_shuffle",
         "native_dropout_backward", "norm_except_dim", "nuclear_norm"),
     "_lowrank": ("pca_lowrank", "svd_lowrank"),
+    "_control_flow": ("cond", "while_loop"),
     "sparse": ("sparse_coo_tensor",),
     "torch_import": ("as_torch",),
     "func": ("vmap",),

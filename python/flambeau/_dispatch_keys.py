@@ -12,6 +12,15 @@ DispatchKey = enum.Enum("DispatchKey", [
     "PythonTLSSnapshot", "SparseCPU", "QuantizedCPU", "MkldnnCPU", "PreDispatch"])
 
 
+Tag = enum.Enum("Tag", [
+    "core", "cudagraph_unsafe", "data_dependent_output", "dynamic_output_shape", "flexible_layout",
+    "generated",
+    "inplace_view", "maybe_aliasing_or_mutating", "needs_contiguous_strides", "needs_exact_strides",
+    "needs_fixed_stride_order", "nondeterministic_bitwise", "nondeterministic_seeded", "pointwise",
+    "pt2_compliant_tag", "reduction", "view_copy"])
+Tag.__doc__ = "What extensions say of operators that they register; nothing reads it."
+
+
 class DispatchKeySet:
     """Several keys: sets are joined by |."""
 
@@ -52,7 +61,7 @@ def _get_accelerator(check=None):
     return _C.device("cpu")
 
 
-for _name in ("DispatchKey", "DispatchKeySet", "_ExcludeDispatchKeyGuard", "_log_api_usage_once",
+for _name in ("DispatchKey", "Tag", "DispatchKeySet", "_ExcludeDispatchKeyGuard", "_log_api_usage_once",
               "_get_tracing_state",
               "_get_accelerator"):
     setattr(_C, _name, globals()[_name])

@@ -1,6 +1,7 @@
 """Functions of the torch namespace that are no operators: tensors of other objects, settings, checks."""
 from . import _C
 from ._C import Tensor
+from ._types import get_default_device
 from .overrides import dispatched, public_in
 
 __all__ = []
@@ -177,6 +178,17 @@ def set_flush_denormal(mode):
     return False
 
 
+def get_device_module(device=None):
+    """The module of a device's type: torch.cpu, torch.cuda, ...; without a device, of the current one."""
+    from importlib import import_module
+
+    kind = (get_default_device() if device is None else _C.device(device)).type
+    try:
+        return import_module(f"{__package__}.{kind}")
+    except ModuleNotFoundError:
+        raise RuntimeError(f"get_device_module(): devices of type '{kind}' have no module") from None
+
+
 def init_num_threads():
     """Has no effect: threads start with the first kernel that needs them."""
 
@@ -213,7 +225,7 @@ def set_num_interop_threads(count):
     """Has no effect: an operator starts when the one before is done."""
 
 
-__all__ += ["init_num_threads", "to_dlpack", "set_anomaly_enabled",
+__all__ += ["get_device_module", "init_num_threads", "to_dlpack", "set_anomaly_enabled",
             "is_anomaly_enabled", "is_anomaly_check_nan_enabled", "compiled_with_cxx11_abi", "_assert",
             "use_deterministic_algorithms", "are_deterministic_algorithms_enabled",
             "is_deterministic_algorithms_warn_only_enabled", "set_deterministic_debug_mode",

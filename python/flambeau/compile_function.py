@@ -8,6 +8,7 @@ from . import _C
 
 # What was compiled and still exists.
 _compiled = weakref.WeakSet()
+default_backend = "inductor"
 _Captured = getattr(_C, "CapturedFunction", ())
 if _Captured:  # copied and pickled as a function is: the same object, found by its name
     copyreg.pickle(_Captured, lambda f: getattr(f, "__qualname__", "function"))
@@ -20,8 +21,8 @@ def trace(function, **options):
     return _C._compile(function, **options)
 
 
-def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mode=None, options=None,
-            disable=False, recompile_limit=8):
+def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=None, options=None, name=None,
+            disable=False, recompile_limit=None, isolate_recompiles=False, dynamic_shapes=None):
     """What does the same as a function, method or module, and runs faster after its first call.
 
     Its bytecode is captured: what it reads of the world is checked before each later call, and captured anew
@@ -30,13 +31,18 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mo
     fullgraph: raises an error where there would be several parts.
     dynamic: True: sizes are symbols at once; False: never; None: those that have changed.
     backend: "inductor" or "native": machine code; "aot_eager", "interpreter", "eager": for comparison. Or a
-        function backend(graph_module, example_inputs) that gives a function of such inputs: for each part that
-        is captured it gets a torch.fx.GraphModule of the program's calls, parameters among the inputs.
+        function backend(graph_module, example_inputs) that gives a function of such inputs: for each part
+        that is captured it gets a torch.fx.GraphModule of the program's calls, parameters among the inputs.
+        None: compiler.get_default_backend().
     mode: None or "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs".
-    options: of Inductor; they have no effect.
+    options: of Inductor; they have no effect. name, isolate_recompiles: neither.
     disable: gives the model itself.
     recompile_limit: captures of one place in the program before it runs as it is; None: 8.
     """
+    backend = default_backend if backend is None else backend
+    if dynamic_shapes is not None:
+        raise NotImplementedError("compile(dynamic_shapes=...) is not supported: dynamic=True makes all "
+                                  "sizes symbols, torch._dynamo.mark_dynamic() some")
     given = {"fullgraph": fullgraph, "dynamic": dynamic, "backend": backend, "mode": mode, "options": options,
              "disable": disable, "recompile_limit": recompile_limit}
     if model is None:
@@ -48,7 +54,8 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mo
     if mode is not None and options is not None:
         raise RuntimeError("compile(): either mode or options can be given, not both")
     if not isinstance(backend, str) and not callable(backend):
-        raise TypeError(f"compile(): expected backend to be a name or a function, got {type(backend).__name__}")
+        raise TypeError("compile(): expected backend to be a name or a function, got "
+                        f"{type(backend).__name__}")
     if not callable(model):
         raise TypeError(f"compile(): expected a function, method or module, got {type(model).__name__}")
     if disable:

@@ -165,3 +165,26 @@ def test_without_capture_functions_run_as_they_are(monkeypatch):
 def test_wrong_arguments(call, error, part):
     with pytest.raises(error, match=part):
         call(lambda x: x, fl.ones(2, 3))
+
+
+def test_default_backend():
+    assert fl.compiler.get_default_backend() == "inductor"
+    seen = []
+
+    def backend(graph, inputs):
+        seen.append(graph)
+        return graph.forward
+
+    try:
+        fl.compiler.set_default_backend(backend)
+        assert fl.compile(lambda x: x + 1)(fl.ones(2)).tolist() == [2, 2] and len(seen) == 1
+        assert fl.compile(lambda x: x + 1, backend="eager")(fl.ones(2)).tolist() == [2, 2] and len(seen) == 1
+        with pytest.raises(TypeError, match="expected a name"):
+            fl.compiler.set_default_backend(3)
+    finally:
+        fl.compiler.set_default_backend(None)
+    assert fl.compiler.get_default_backend() == "inductor"
+    assert fl.compile(lambda x: x + 1, backend=None, name="plus")(fl.ones(2)).tolist() == [2, 2]
+    with pytest.raises(NotImplementedError, match="dynamic_shapes"):
+        fl.compile(lambda x: x, dynamic_shapes={})
+    assert fl.compiler.skip_guard_on_globals_unsafe([1, 2]) == [True, True]

@@ -107,3 +107,29 @@ def test_matrices_of_low_rank(shape):
     with pytest.raises(ValueError, match="expected q"):
         torch.pca_lowrank(a, 100)
     np.testing.assert_allclose((u.mT @ u)[..., 0, 0].numpy(), 1)
+
+
+def test_control_flow():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    out = torch.cond(x.sum() > 2, lambda a: a * 3, lambda a: a, (x,))
+    out.sum().backward()
+    assert x.grad.tolist() == [3, 3] and torch.cond(False, lambda: 1, lambda: 2) == 2
+    assert torch.while_loop(lambda n, y: n < 3, lambda n, y: (n + 1, y * 2), (torch.tensor(0), 1)) == (3, 8)
+    f = torch.compile(lambda a: torch.cond(a.sum() > 0, torch.sin, torch.cos, (a,)))
+    for value in (1.0, -1.0):
+        a = torch.full((2,), value)
+        assert torch.equal(f(a), a.sin() if value > 0 else a.cos())
+    for call in (lambda: torch.cond(torch.ones(2) > 0, torch.sin, torch.cos, (x,)),
+                 lambda: torch.cond("yes", torch.sin, torch.cos, (x,)),
+                 lambda: torch.cond(True, 1, torch.cos),
+                 lambda: torch.cond(True, torch.sin, torch.cos, x),
+                 lambda: torch.while_loop(lambda a: True, lambda a: (a, a), (x,))):
+        with pytest.raises(RuntimeError):
+            call()
+
+
+def test_modules_of_devices():
+    assert torch.get_device_module("cpu") is torch.cpu is torch.get_device_module()
+    with pytest.raises(RuntimeError, match="no module"):
+        torch.get_device_module("meta")
+    assert torch.Tag.pointwise.name == "pointwise"

@@ -12,4 +12,5 @@ def _refuse(name):
     return function
 
 
-dual_level, make_dual, unpack_dual = _refuse("dual_level"), _refuse("make_dual"), _refuse("unpack_dual")
+dual_level, make_dual, unpack_dual, enter_dual_level, exit_dual_level, UnpackedDualTensor = map(_refuse, (
+    "dual_level", "make_dual", "unpack_dual", "enter_dual_level", "exit_dual_level", "UnpackedDualTensor"))

@@ -1,7 +1,7 @@
 """Around compile(): what it may do, and in which state it is."""
 import functools
 
-from .. import _C
+from .. import _C, compile_function
 from ..compile_function import compile, is_module, reset
 
 __all__ = ["allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable",
@@ -94,6 +94,30 @@ def list_backends(exclude_tags=("debug", "experimental")):
     from .._dynamo import backends
 
     return backends.list_backends(exclude_tags)
+
+
+def get_default_backend():
+    """The backend of compile() where it is given none."""
+    return compile_function.default_backend
+
+
+def set_default_backend(backend):
+    """Sets the backend of compile() where it is given none; None: "inductor"."""
+    if backend is not None and not isinstance(backend, str) and not callable(backend):
+        raise TypeError("set_default_backend(): expected a name, a function or None, got "
+                        f"{type(backend).__name__}")
+    compile_function.default_backend = "inductor" if backend is None else backend
+
+
+def _keep_all_guards(guard_entries):
+    """True for each. Has no effect: Inductor's option guard_filter_fn has none, and every guard is checked.
+    """
+    return [True] * len(guard_entries)
+
+
+skip_guard_on_inbuilt_nn_modules_unsafe = skip_guard_on_all_nn_modules_unsafe = _keep_all_guards
+skip_guard_on_globals_unsafe = skip_all_guards_unsafe = _keep_all_guards
+keep_tensor_guards_unsafe = keep_portable_guards_unsafe = _keep_all_guards
 
 
 def cudagraph_mark_step_begin():

@@ -8,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include "flambeau/library/cuda/attention.h"
 #include "flambeau/library/cuda/convolution.h"
 #include "flambeau/library/cuda/cublaslt.h"
 #include "flambeau/library/cuda/cudnn.h"
@@ -18,6 +19,8 @@ using namespace fl::library;
 using namespace fl::library::cuda;
 
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 const char* wanted = "";
 
@@ -53,32 +56,38 @@ Memory& workspace() {
   return memory;
 }
 
-double milliseconds(const std::function<void()>& call) {
+struct Times {
+  double device_ms, host_us;  // of a call
+};
+
+Times measure(const std::function<void()>& call) {
   CUevent from, to;
   FL_CUDA(cuEventCreate, &from, 0);
   FL_CUDA(cuEventCreate, &to, 0);
   for (int i = 0; i < 5; ++i) call();
   constexpr int kCalls = 50;
+  FL_CUDA(cuStreamSynchronize, nullptr);
   FL_CUDA(cuEventRecord, from, nullptr);
+  const auto start = Clock::now();
   for (int i = 0; i < kCalls; ++i) call();
+  const double host = std::chrono::duration<double, std::micro>(Clock::now() - start).count();
   FL_CUDA(cuEventRecord, to, nullptr);
   FL_CUDA(cuEventSynchronize, to);
   float ms = 0;
   FL_CUDA(cuEventElapsedTime, &ms, from, to);
-  return ms / kCalls;
+  return {ms / kCalls, host / kCalls};
 }
 
 template <class MakePlan, class Run>
 void report(const std::string& name, double operations, const MakePlan& make_plan, const Run& run) {
   if (name.find(wanted) == std::string::npos) return;
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = Clock::now();
   const auto plan = make_plan();
-  const double plan_ms =
-      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  const double plan_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
   if (!plan) return fmt::print("{:<44} not taken\n", name);
-  const double ms = milliseconds([&] { run(*plan); });
-  fmt::print("{:<44} {:>9.4f} ms {:>6.1f} TFLOP/s  plan {:>6.1f} ms  {}\n", name, ms, operations / ms * 1e-9,
-             plan_ms, plan->implementation());
+  const Times t = measure([&] { run(*plan); });
+  fmt::print("{:<44} {:>9.4f} ms {:>6.1f} TFLOP/s  host {:>5.1f} us  plan {:>6.1f} ms  {}\n", name,
+             t.device_ms, operations / t.device_ms * 1e-9, t.host_us, plan_ms, plan->implementation());
   std::fflush(stdout);
 }
 
@@ -123,6 +132,32 @@ void bench_convolution(int64_t batch, int64_t in, int64_t size, int64_t out, int
   }
 }
 
+void bench_attention(int64_t batch, int64_t heads, int64_t tokens, int64_t width, bool causal) {
+  AttentionDesc d;
+  d.batch = batch;
+  d.heads = d.key_heads = heads;
+  d.queries = d.keys = tokens;
+  d.width = d.value_width = width;
+  d.causal = causal;
+  d.scale = 0.125f;
+  d.set_layout(false);
+  const int64_t elements = batch * heads * tokens * width;
+  const Memory q(elements, d.dtype), k(elements, d.dtype), v(elements, d.dtype), o(elements, d.dtype);
+  const Memory g(elements, d.dtype), dq(elements, d.dtype), dk(elements, d.dtype), dv(elements, d.dtype);
+  const Memory stats(batch * heads * tokens, ScalarKind::F32);
+  const AttentionData data{q.data(), k.data(),  v.data(),  o.data(), stats.data(),
+                           g.data(), dq.data(), dk.data(), dv.data()};
+  for (const AttentionPass pass : {AttentionPass::ForwardWithStats, AttentionPass::Backward}) {
+    d.pass = pass;
+    const double products = pass == AttentionPass::Backward ? 5 : 2;
+    report(
+        fmt::format("attention bf16 {}x{}x{}x{}{} {}", batch, heads, tokens, width, causal ? " causal" : "",
+                    pass == AttentionPass::Backward ? "backward" : "forward"),
+        products * 2 * elements * tokens / (causal ? 2 : 1), [&] { return plan_attention(d, 0); },
+        [&](const DeviceAttention& plan) { plan.run(data, nullptr, workspace()); });
+  }
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -140,6 +175,7 @@ int main(int count, char** arguments) {
   using Layout = ConvolutionDesc::Layout;
   for (const bool transposed : {false, true}) bench_matmul(4096, ScalarKind::BF16, false, transposed);
   bench_matmul(1024, ScalarKind::BF16, false, false);
+  bench_matmul(64, ScalarKind::BF16, false, false);
   bench_matmul(4096, ScalarKind::F32, true, false);
   bench_matmul(4096, ScalarKind::F32, false, false);
   bench_convolution(64, 64, 56, 64, 3, 1, ScalarKind::BF16, Layout::ChannelsLast);
@@ -148,5 +184,7 @@ int main(int count, char** arguments) {
   bench_convolution(64, 3, 224, 64, 7, 2, ScalarKind::BF16, Layout::ChannelsLast);
   bench_convolution(64, 64, 56, 64, 3, 1, ScalarKind::BF16, Layout::Contiguous);
   bench_convolution(64, 64, 56, 64, 3, 1, ScalarKind::F32, Layout::Contiguous);
+  for (const bool causal : {false, true}) bench_attention(8, 12, 512, 64, causal);
+  bench_attention(2, 16, 4096, 128, true);
   return 0;
 }

@@ -41,6 +41,22 @@ def convolution(batch, channels, size, out, kernel, stride, dtype, memory_format
                lambda m=mask: torch.ops.aten.convolution_backward(y, x, w, *arguments, m))
 
 
+def attention(batch, heads, tokens, width, causal):
+    q, k, v = (torch.randn(batch, heads, tokens, width, device="cuda", dtype=torch.bfloat16, requires_grad=True)
+               for _ in range(3))
+    operations = 4.0 * batch * heads * tokens * tokens * width / (2 if causal else 1)
+    name = f"attention bf16 {batch}x{heads}x{tokens}x{width}{' causal' if causal else ''}"
+    backends = torch.nn.attention.SDPBackend
+    for backend in (backends.FLASH_ATTENTION, backends.CUDNN_ATTENTION):
+        with torch.nn.attention.sdpa_kernel(backend):
+            out = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+            grad = torch.randn_like(out)
+            report(f"{name} forward {backend.name}", operations,
+                   lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal))
+            report(f"{name} backward {backend.name}", operations * 2.5,
+                   lambda: torch.autograd.grad(out, (q, k, v), grad, retain_graph=True))
+
+
 def main():
     for transposed in (False, True):
         matmul(4096, torch.bfloat16, transposed=transposed)
@@ -54,6 +70,9 @@ def main():
     convolution(64, 3, 224, 64, 7, 2, torch.bfloat16, last)
     convolution(64, 64, 56, 64, 3, 1, torch.bfloat16, first)
     convolution(64, 64, 56, 64, 3, 1, torch.float32, first)
+    for causal in (False, True):
+        attention(8, 12, 512, 64, causal)
+    attention(2, 16, 4096, 128, True)
 
 
 if __name__ == "__main__":

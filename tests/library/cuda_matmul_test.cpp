@@ -220,7 +220,7 @@ TEST_F(GpuMatmul, Epilogues) {
         backward->run(a.data(), b.data(), nullptr, c.data(), nullptr, workspace_, aux.data());
         c.read(result);
         for (int64_t i = 0; i < result.count(); ++i) {
-          const double x = p.expected.get(i), slope = relu ? (x > 0 ? 1 : 0) : gelu_slope(x);
+          const double x = p.expected.get(i), slope = relu ? (x >= 0 ? 1 : 0) : gelu_slope(x);
           // The library's tanh is good to 1e-5 here.
           ASSERT_NEAR(
               result.get(i), q.expected.get(i) * slope,

@@ -10,7 +10,7 @@ namespace fl::library::cuda {
 enum class MatmulEpilogue : uint8_t {
   None,
   Relu,
-  ReluAndMask,   ///< keeps which elements were positive: a bit each
+  ReluAndMask,   ///< keeps which elements were not negative, 0 among them: a bit each
   ReluGradient,  ///< of ReluAndMask: 0 where the mask is
   Gelu,          ///< by tanh, as gelu(approximate="tanh")
   GeluAndInput,  ///< keeps what gelu got

@@ -223,6 +223,57 @@ def _conj_physical(self):
     return conj_physical(self)
 
 
+@_function
+def geqrf(input, *, out=None):
+    """A QR decomposition as LAPACK gives it: R with the reflections below its diagonal, and their factors."""
+    results = _C.geqrf(input)
+    return results if out is None else tuple(map(_write, results, out))
+
+
+@_function
+def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
+    """Draws of positions along the last dimension, by weights that need not add up to 1."""
+    if out is not None and out.dtype is not _C.int64:
+        raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype}")
+    return _C.multinomial(input, num_samples, replacement, generator=generator, out=out)
+
+
+def _grid_sampler(name):
+    """A sampler that gives the grid a gradient of 0 where it takes the nearest pixel."""
+    operator = getattr(_C, name)
+
+    def function(input, grid, interpolation_mode, padding_mode, align_corners):
+        out = operator(input, grid, interpolation_mode, padding_mode, align_corners)
+        if interpolation_mode == 1 and grid.requires_grad and _C.is_grad_enabled():
+            out = out + (grid.clamp(-1, 1).nan_to_num() * 0).sum()
+        return out
+
+    function.__name__, function.__doc__ = name, operator.__doc__
+    globals()[name] = _function(function)
+
+
+for _name in ("grid_sampler", "grid_sampler_2d", "grid_sampler_3d"):
+    _grid_sampler(_name)
+
+
+def _resize_with_antialias(name):
+    """One that takes factors for all dimensions at once, too."""
+    operator = getattr(_C, name)
+
+    def function(input, output_size, align_corners, scales_h=None, scales_w=None, *, scale_factors=None):
+        if scale_factors is not None:
+            scales_h, scales_w = scale_factors
+            if output_size is None:
+                output_size = [int(n * s) for n, s in zip(input.shape[-2:], scale_factors)]
+        return operator(input, output_size, align_corners, scales_h, scales_w)
+
+    function.__name__, function.__doc__ = name, operator.__doc__
+    globals()[name] = _function(function)
+
+
+for _name in ("_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa"):
+    _resize_with_antialias(_name)
+
 _bernoulli_of_number = Tensor.bernoulli_
 
 

@@ -81,6 +81,24 @@ def test_operators_by_their_inner_names():
     assert close(given[0], out)
 
 
+def test_results_in_given_tensors_and_other_forms_of_arguments():
+    a, given = torch.randn(4, 3), (torch.empty(0), torch.empty(0))
+    torch.geqrf(a, out=given)
+    assert close(given[0], torch.geqrf(a)[0]) and close(given[1], torch.geqrf(a)[1])
+    weights, positions = torch.tensor([0.0, 1.0]), torch.empty(3, dtype=torch.int64)
+    assert torch.multinomial(weights, 3, True, out=positions) is positions and positions.tolist() == [1] * 3
+    with pytest.raises(RuntimeError, match="Long tensor"):
+        torch.multinomial(weights, 3, True, out=torch.empty(3))
+    grid = torch.zeros(1, 2, 2, 2, requires_grad=True)
+    for mode, nearest in ((0, False), (1, True)):
+        torch.grid_sampler_2d(torch.rand(1, 1, 3, 3), grid, mode, 0, True).sum().backward()
+        assert not nearest or (grid.grad == 0).all()
+        grid.grad = None
+    image = torch.rand(1, 1, 8, 8)
+    by_factors = torch._upsample_bilinear2d_aa(image, None, False, scale_factors=(0.5, 0.25))
+    assert close(by_factors, F.interpolate(image, scale_factor=(0.5, 0.25), mode="bilinear", antialias=True))
+
+
 def test_lu():
     a = torch.tensor([[0.0, 2.0], [3.0, 4.0]])
     found, pivots = torch.lu(a)

@@ -127,10 +127,8 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
     if align_corners is None:
         warnings.warn("grid_sample(): 'align_corners' is not given and taken as False; pass True if -1 and 1 "
                       "are the middles of the corner pixels.", stacklevel=2)
-    out = fl.grid_sampler(input, grid, _SAMPLE_MODES[mode], _PADDING_MODES[padding_mode], bool(align_corners))
-    if mode == "nearest" and grid.requires_grad and fl.is_grad_enabled():
-        out = out + (grid.clamp(-1, 1).nan_to_num() * 0).sum()  # the gradient by the grid is 0
-    return out
+    return fl.grid_sampler(input, grid, _SAMPLE_MODES[mode], _PADDING_MODES[padding_mode],
+                           bool(align_corners))
 
 
 def affine_grid(theta, size, align_corners=None):

@@ -5,16 +5,17 @@ from . import _C, _ops
 
 _SCHEMAS = {
     "nms": "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
-    "roi_align": "(Tensor input, Tensor rois, float spatial_scale, int pooled_height, int pooled_width, int sampling_ratio, "
-                 "bool aligned) -> Tensor",
-    "roi_pool": "(Tensor input, Tensor rois, float spatial_scale, int pooled_height, int pooled_width) -> (Tensor, Tensor)",
+    "roi_align": "(Tensor input, Tensor rois, float spatial_scale, int pooled_height, int pooled_width, "
+                 "int sampling_ratio, bool aligned) -> Tensor",
+    "roi_pool": "(Tensor input, Tensor rois, float spatial_scale, int pooled_height, int pooled_width) -> "
+                "(Tensor, Tensor)",
     "ps_roi_align": "(Tensor input, Tensor rois, float spatial_scale, int pooled_height, int pooled_width, "
                     "int sampling_ratio) -> (Tensor, Tensor)",
     "ps_roi_pool": "(Tensor input, Tensor rois, float spatial_scale, int pooled_height, int pooled_width) -> "
                    "(Tensor, Tensor)",
-    "deform_conv2d": "(Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, int stride_h, int stride_w, "
-                     "int pad_h, int pad_w, int dilation_h, int dilation_w, int groups, int offset_groups, bool use_mask) "
-                     "-> Tensor",
+    "deform_conv2d": "(Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, int stride_h, "
+                     "int stride_w, int pad_h, int pad_w, int dilation_h, int dilation_w, int groups, "
+                     "int offset_groups, bool use_mask) -> Tensor",
     "_cuda_version": "() -> int", "qnms": "(...) -> Tensor", "qroi_align": "(...) -> Tensor",
     "box_iou_rotated": "(Tensor boxes1, Tensor boxes2) -> Tensor",
     **{f"_{name}_backward": "(...) -> Tensor" for name in (
@@ -28,8 +29,8 @@ def nms(dets, scores, iou_threshold):
     if dets.dim() != 2 or dets.shape[1] != 4:
         raise RuntimeError(f"boxes should be a 2d tensor with 4 columns, got {tuple(dets.shape)}")
     if tuple(scores.shape) != (dets.shape[0],):
-        raise RuntimeError(f"boxes and scores should have same number of elements in dimension 0, got {dets.shape[0]} and "
-                           f"{tuple(scores.shape)}")
+        raise RuntimeError(f"boxes and scores should have same number of elements in dimension 0, got "
+                           f"{dets.shape[0]} and {tuple(scores.shape)}")
     order = scores.detach().argsort(stable=True, descending=True)
     count = len(order)
     if count == 0:
@@ -53,7 +54,7 @@ def nms(dets, scores, iou_threshold):
 def _bilinear(images, y, x):
     """images (C, H, W) at positions y, x of any one shape: (C, *shape). Beyond one pixel outside: 0."""
     channels, height, width = images.shape
-    inside = (y > -1) & (y < height) & (x > -1) & (x < width)
+    inside = (y >= -1) & (y <= height) & (x >= -1) & (x <= width)
     y, x = y.clamp(0, height - 1), x.clamp(0, width - 1)
     top, left = y.floor(), x.floor()
     dy, dx = y - top, x - left
@@ -123,6 +124,87 @@ def roi_pool(input, rois, spatial_scale, pooled_height, pooled_width):
     return tuple(_C.stack(x).reshape(shape).permute(0, 3, 1, 2).contiguous() for x in (outputs, places))
 
 
+def ps_roi_align(input, rois, spatial_scale, pooled_height, pooled_width, sampling_ratio):
+    """As roi_align; each bin reads channels of its own. Also returns which channel each element is from."""
+    aligned = roi_align(input, rois, spatial_scale, pooled_height, pooled_width, sampling_ratio, True)
+    return _own_channels(aligned, pooled_height, pooled_width)
+
+
+def _own_channels(pooled, height, width):
+    """Of (boxes, channels height width, height, width): channel (c, i, j) at bin (i, j)."""
+    count, channels = pooled.shape[0], pooled.shape[1] // (height * width)
+    if channels * height * width != pooled.shape[1]:
+        raise RuntimeError("input channels must be a multiple of pooling height * pooling width, got "
+                           f"{pooled.shape[1]} for {height} * {width}")
+    grid = pooled.reshape(count, channels, height, width, height, width)
+    own = grid.diagonal(0, 2, 4).diagonal(0, 2, 3)
+    mapping = _C.arange(pooled.shape[1], dtype=_C.int32).reshape(1, channels, height, width)
+    return own.contiguous(), mapping.expand(count, -1, -1, -1).contiguous()
+
+
+def ps_roi_pool(input, rois, spatial_scale, pooled_height, pooled_width):
+    """The mean of each bin of each box over channels of its own; also which channel each element is from."""
+    height, width = input.shape[2:]
+    outputs = []
+    for image, *corners in rois.detach().tolist():
+        x1, y1, x2, y2 = (int(_round(c * spatial_scale)) for c in corners)
+        rows = _edges(y1, max(y2 - y1, 1), pooled_height, height - 1)
+        columns = _edges(x1, max(x2 - x1, 1), pooled_width, width - 1)
+        parts = [input[int(image), :, top:bottom, left:right] for top, bottom in rows for left,
+                 right in columns]
+        means = [p.mean((1, 2)) if p.numel() else input.new_zeros(p.shape[0]) for p in parts]
+        outputs.append(_C.stack(means, -1).reshape(-1, pooled_height, pooled_width))
+    if not outputs:
+        return _own_channels(input.new_zeros((0, input.shape[1], pooled_height, pooled_width)),
+                             pooled_height, pooled_width)
+    return _own_channels(_C.stack(outputs), pooled_height, pooled_width)
+
+
+def deform_conv2d(input, weight, offset, mask, bias, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w,
+                  groups, offset_groups, use_mask):
+    """A convolution whose kernel's elements are moved by offsets, and weighted by a mask (Zhu et al., 2018).
+    """
+    batch, channels, height, width = input.shape
+    out_channels, _, kernel_h, kernel_w = weight.shape
+    kernel, (out_h, out_w) = kernel_h * kernel_w, offset.shape[-2:]
+    if offset.shape[1] != 2 * offset_groups * kernel:
+        raise RuntimeError(f"offset.shape[1] is not valid: got {offset.shape[1]}, expected "
+                           f"{2 * offset_groups * kernel}")
+
+    def grid(count, out, stride, pad, dilation):
+        """Where a kernel's elements lie for each output, without offsets: (kernel, out)."""
+        along = _C.arange(out, dtype=input.dtype, device=input.device) * stride - pad
+        return _C.arange(count, dtype=input.dtype, device=input.device)[:, None] * dilation + along
+
+    offset = offset.reshape(batch * offset_groups, kernel_h, kernel_w, 2, out_h, out_w)
+    y = offset[:, :, :, 0] + grid(kernel_h, out_h, stride_h, pad_h, dilation_h)[:, None, :, None]
+    x = offset[:, :, :, 1] + grid(kernel_w, out_w, stride_w, pad_w, dilation_w)[None, :, None, :]
+    images = input.reshape(batch * offset_groups, channels // offset_groups, height, width)
+    values = _bilinear_or_zero(images, y.reshape(y.shape[0], -1), x.reshape(x.shape[0], -1))
+    if use_mask:
+        values = values * mask.reshape(batch * offset_groups, 1, -1)
+    columns = values.reshape(batch, groups, channels // groups * kernel, out_h * out_w)
+    out = weight.reshape(groups, out_channels // groups, -1) @ columns
+    return out.reshape(batch, out_channels, out_h, out_w) + bias[:, None, None]
+
+
+def _bilinear_or_zero(images, y, x):
+    """images (N, C, H, W) at positions y, x (N, P): (N, C, P). Pixels outside are 0."""
+    count, channels, height, width = images.shape
+    y, x = y.clamp(-1, height) + 1, x.clamp(-1, width) + 1
+    flat = _C.constant_pad_nd(images, [1, 1, 1, 1]).reshape(count, channels, -1)
+    top, left = (v.detach().floor().clamp(max=n) for v, n in ((y, height), (x, width)))
+    dy, dx = (y - top).unsqueeze(1), (x - left).unsqueeze(1)
+    first = (top * (width + 2) + left).long().unsqueeze(1).expand(-1, channels, -1)
+
+    def at(step):
+        return flat.gather(2, first + step)
+
+    upper = at(0) * (1 - dx) + at(1) * dx
+    lower = at(width + 2) * (1 - dx) + at(width + 3) * dx
+    return upper * (1 - dy) + lower * dy
+
+
 def _round(x):
     """Halves away from zero, as C rounds."""
     return int(abs(x) + 0.5) * (1 if x >= 0 else -1)
@@ -140,6 +222,6 @@ def register():
     for name, schema in _SCHEMAS.items():
         _ops.define(f"torchvision::{name}", schema)
     _ops.find("torchvision::_cuda_version").function = lambda: -1
-    for function in (nms, roi_align, roi_pool):
+    for function in (nms, roi_align, roi_pool, ps_roi_align, ps_roi_pool, deform_conv2d):
         operator = _ops.find(f"torchvision::{function.__name__}")
         operator.function, operator.composite = function, True

@@ -37,6 +37,49 @@ def test_roi_align(aligned, ratio, expected):
     np.testing.assert_allclose(images.grad.sum((2, 3)).numpy(), 4, rtol=1e-5)
 
 
+def test_samples_at_the_border():
+    rois = fl.tensor([[0, -1.5, -1.5, 2.5, 2.5], [0, 2.5, 3.5, 6.5, 7.5]])
+    got = _torchvision.roi_align(IMAGES[:1, 1:], rois, 1.0, 2, 2, 1, True)
+    assert got.flatten().tolist() == [13, 14, 1, 2, 2, 3, 7, 8]
+
+
+def test_position_sensitive_pooling():
+    images = fl.tensor([float(i % 17) for i in range(240)]).reshape(2, 4, 6, 5)
+    rois = fl.tensor([[0, 0, 0, 4, 5.0], [1, 1, 0.5, 3, 4], [0, -0.625, -1, 3, 4]])
+    aligned, channels = _torchvision.ps_roi_align(images, rois, 0.8, 2, 2, 2)
+    np.testing.assert_allclose(aligned.flatten().numpy(),
+                               [2.85, 8.9, 4.85, 4.525, 4.7, 8.3, 6.675, 3.475, 0.54375,
+                                                           12.975, 7.34375, 10.690625], rtol=1e-5)
+    assert aligned.shape == (3, 1, 2, 2) and channels.tolist() == [[[[0, 1], [2, 3]]]] * 3
+    pooled, channels = _torchvision.ps_roi_pool(images, rois, 0.8, 2, 2)
+    assert pooled.flatten().tolist() == [3, 8.5, 5, 6.25, 4.5, 9, 10, 6, 0, 13.5, 8, 13]
+    assert channels.tolist() == [[[[0, 1], [2, 3]]]] * 3
+    with pytest.raises(RuntimeError, match="must be a multiple of"):
+        _torchvision.ps_roi_pool(images, rois, 0.8, 3, 2)
+
+
+def test_deform_conv2d():
+    def ramp(count, *shape, of):
+        return fl.tensor([of(i) for i in range(count)]).reshape(shape).requires_grad_()
+
+    images = ramp(40, 1, 2, 4, 5, of=lambda i: float(i % 7))
+    weight = ramp(16, 2, 2, 2, 2, of=lambda i: float(i % 5 - 2))
+    offset = ramp(48, 1, 8, 2, 3, of=lambda i: (i % 9 - 4) / 4)
+    mask = ramp(24, 1, 4, 2, 3, of=lambda i: (i % 3) / 2)
+    got = _torchvision.deform_conv2d(images, weight, offset, mask, fl.tensor([1.0, -1.0]), 2, 2, 1, 1, 2, 2,
+                                     1, 1, True)
+    assert got.flatten().tolist() == [1, 0.875, -5.5, 1, -6.125, 1.125, -1, -5.875, 1.875, -1, 3.375, 0.875]
+    got.sum().backward()
+    expected = [
+        (images,
+         [0, 0, 0, -0.1875, -0.5625, 0.375, 0, 0.375, 0.3125, -0.1875, 0, -0.46875, -0.15625, -0.625, -0.75,
+                  0, -0.03125, -0.84375, -0.25, -1.25]),
+        (offset, [0, 3.75, 11.75, 0, -1.375, -13.5]), (mask, [-1, -10, -3.625, -2, -5.5, 2])]
+    for tensor, sums in expected:
+        np.testing.assert_allclose(tensor.grad.sum((0, 1)).flatten().numpy(), sums, rtol=1e-5, atol=1e-6)
+    assert weight.grad.flatten().tolist() == [4.375, 2.875, 11.375, 5.125, 5.5, 2.25, 13.625, 3.75] * 2
+
+
 def test_roi_pool():
     values, places = _torchvision.roi_pool(IMAGES, ROIS, 0.8, 2, 2)
     assert values.flatten().tolist() == [11, 13, 16, 13, 14, 16, 16, 14, 15, 16, 8, 9, 11, 12, 16, 5]

@@ -95,13 +95,12 @@ GraphRunner compile_graph(const graph::Graph& original, runtime::KernelRunner ke
   graph::Graph g = original;
   std::optional<sym::ShapeEnv::Scope> scope;
   if (g.shape_env) scope.emplace(g.shape_env.get());
-  // Kernels work in the CPU's memory. With tensors elsewhere the operators run one after the other.
-  for (const graph::Node& n : g.calls())
-    for (const TensorSpec& s : n.outs)
-      if (s.device.type != DeviceType::CPU) {
-        if (report) report->operators += original.call_count();
-        return aot::interpreted(original);
-      }
+  // Without memory, or on several GPUs: the operators run one after the other.
+  const std::optional<Device> device = loop::device_of(original);
+  if (!device || (kernels == runtime::KernelRunner::Interpreter && device->type != DeviceType::CPU)) {
+    if (report) report->operators += original.call_count();
+    return aot::interpreted(original);
+  }
   graph::decompose(g);
   graph::run_passes(g, graph::simplification_passes(), name);
   if (g.shape_env) graph::simplify_symbols(g);
@@ -120,6 +119,7 @@ GraphRunner compile_graph(const graph::Graph& original, runtime::KernelRunner ke
   for (const auto& [output, input] : g.takes_place_of) {
     const int tensor = tensor_number[input];
     if (program.outputs[output].kind == loop::ProgramOutput::Kind::Tensor &&
+        g.node(g.inputs()[input]).spec().device == *device &&
         may_take_place(program, input_buffer[tensor], program.outputs[output].buffer))
       prepared->in_place.emplace_back(output, tensor);
   }

@@ -34,6 +34,9 @@ class Assembler {
 
   Program run() {
     program_.name = options_.name;
+    const std::optional<Device> device = device_of(g_);
+    FL_CHECK(device, NotImplementedError, "a program on several GPUs, or without memory");
+    program_.device = *device;
     add_inputs();
     for (size_t k = 0; k < nodes_.nodes.size(); ++k)
       for (const Access& a : nodes_.nodes[k].reads) {
@@ -65,10 +68,19 @@ class Assembler {
       ProgramBuffer b = describe(s, n.name);
       b.kind = ProgramBuffer::Kind::Input;
       b.index = tensor++;
+      b.by_value = s.device != program_.device && s.dim() == 0 && !is_read_by_library(n);
       buffer_of_[n.ref()] = add(std::move(b));
     }
     program_.tensor_inputs = tensor;
     program_.number_inputs = number;
+  }
+
+  // Or through a view by something.
+  bool is_read_by_library(const graph::Node& input) const {
+    return std::ranges::any_of(g_.users(input.id), [&](int32_t user) {
+      const OpInfo& op = *g_.node(user).op;
+      return op.library != LibraryCall::None || op.is_view();
+    });
   }
 
   static ProgramBuffer describe(const TensorSpec& s, std::string name) {
@@ -122,8 +134,11 @@ class Assembler {
     if (first.kind == LoopNode::Kind::Library) return add_library(g_.node(first.node));
     for (WrittenKernel& w : write_kernels(nodes_, group, readers_)) {
       KernelStep step;
+      for (size_t k = 0; k < w.buffers.size(); ++k) {
+        step.buffers.push_back(buffer(w.buffers[k]));
+        w.kernel.buffers[k].by_value = program_.buffers[step.buffers.back()].by_value;
+      }
       step.kernel = std::make_shared<const Kernel>(std::move(w.kernel));
-      for (GraphRef r : w.buffers) step.buffers.push_back(buffer(r));
       program_.steps.emplace_back(std::move(step));
     }
   }
@@ -207,6 +222,20 @@ std::string Program::str() const {
     if (o.kind == ProgramOutput::Kind::None) out += " None";
   }
   return out + "\n";
+}
+
+std::optional<Device> device_of(const graph::Graph& g) {
+  Device out;
+  for (int32_t id = 0; id < g.id_limit(); ++id) {
+    if (!g.has_node(id)) continue;
+    for (const TensorSpec& s : g.node(id).outs) {
+      if (s.device.type == DeviceType::Meta) return std::nullopt;
+      if (s.device.type == DeviceType::CPU || s.device == out) continue;
+      if (out.type != DeviceType::CPU) return std::nullopt;
+      out = s.device;
+    }
+  }
+  return out;
 }
 
 Program lower(const graph::Graph& g, const LowerOptions& options) {

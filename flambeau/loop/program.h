@@ -8,6 +8,7 @@
 // programs.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -34,6 +35,8 @@ struct ProgramBuffer {
   Expr offset = 0;
   /// Elements to allocate (Output and Temporary): 1 + the largest index, 0 if any size is 0.
   Expr elements = 0;
+  /// Input of one element that stays in host memory while the program runs on another device.
+  bool by_value = false;
   std::string name;  ///< of the graph value, for dumps
 };
 
@@ -72,6 +75,7 @@ struct SymbolSource {
 
 struct Program {
   std::string name;
+  Device device;  ///< where all buffers are
   std::vector<ProgramBuffer> buffers;
   std::vector<Step> steps;
   std::vector<ProgramOutput> outputs;
@@ -91,9 +95,15 @@ struct LowerOptions {
   LayoutRule takes_channels_last = nullptr;
 };
 
+/// Where a graph runs: on the GPU that any of its values is on, else on the CPU. Nothing where values are on
+/// several GPUs, or have no memory (meta).
+std::optional<Device> device_of(const graph::Graph& g);
+
 /// Lowers a functional graph of primitives (see graph/pass decompose, aot functionalise). Tensor inputs in
 /// order are the call's tensors; Size and Random inputs its numbers. Raises NotImplementedError naming the
-/// operator that has no lowering.
+/// operator that has no lowering. Every value is computed on
+/// device_of(g), whatever device the graph gives it; inputs are there too, but those of one element
+/// (by_value).
 Program lower(const graph::Graph& g, const LowerOptions& options = {});
 
 }  // namespace fl::loop

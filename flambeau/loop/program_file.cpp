@@ -10,7 +10,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Changes with what programs mean: kernels' text, operators' routines, fields.
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 
 constexpr const char* kBufferKinds[] = {"input", "output", "temporary", "view"};
 constexpr const char* kOutputKinds[] = {"tensor", "number", "none"};
@@ -41,6 +41,7 @@ class Writer {
     j["format"] = "flambeau program";
     j["version"] = kVersion;
     j["name"] = p.name;
+    j["device"] = p.device.str();
     for (const char* list : {"symbols", "buffers", "steps", "outputs"}) j[list] = Json::array();
     for (const SymbolSource& s : p.symbols)
       j["symbols"].push_back({{"symbol", s.symbol.name()},
@@ -75,6 +76,7 @@ class Writer {
             {"strides", exprs(b.strides)},
             {"offset", b.offset.str()},
             {"elements", b.elements.str()},
+            {"by_value", b.by_value},
             {"name", b.name}};
   }
   static Json step(const Step& s) {
@@ -155,6 +157,7 @@ class Reader {
         "the program was saved in version {} of the format, this library reads version {}: save it again",
         version, kVersion);
     p_.name = j.at("name").get<std::string>();
+    p_.device = parse_device(j.at("device").get<std::string>());
     p_.tensor_inputs = j.at("tensor_inputs").get<int>();
     p_.number_inputs = j.at("number_inputs").get<int>();
     for (const Json& s : j.at("symbols")) symbol(s);
@@ -211,6 +214,7 @@ class Reader {
     b.strides = exprs(j.at("strides"));
     b.offset = expr(j.at("offset"));
     b.elements = expr(j.at("elements"));
+    b.by_value = j.at("by_value").get<bool>();
     b.name = j.at("name").get<std::string>();
     FL_CHECK(b.sizes.size() == b.strides.size(), ValueError,
              "a program's text: buffer '{}' has {} sizes and {} strides", b.name, b.sizes.size(),

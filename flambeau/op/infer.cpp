@@ -216,6 +216,7 @@ InferResult elementwise_rule(const InferCtx& c, int data) {
   SmallVector<const TensorSpec*, 4> tensors;
   Device device{};
   bool device_known = false;
+  const auto is_number = [](const TensorSpec& s) { return s.dim() == 0 && s.device.type == DeviceType::CPU; };
   for (int i = 0; i < c.op().arg_count(); ++i) {
     if (!c.is_tensor(i)) {
       const ArgType t = c.op().schema.args[i].type;
@@ -225,11 +226,14 @@ InferResult elementwise_rule(const InferCtx& c, int data) {
       continue;
     }
     const TensorSpec& s = c.spec(i);
-    if (s.dim() > 0 || !device_known) {
-      FL_CHECK(!device_known || s.device == device || tensors.empty() || tensors[0]->dim() == 0, RuntimeError,
+    // The first that is no 0-dim tensor of the CPU decides; what takes only values from the others moves
+    // them.
+    if (!is_number(s) && device_known)
+      FL_CHECK(s.device == device || p == Promote::First, RuntimeError,
                "Expected all tensors to be on the same device, but found at least two devices, {} and {}!",
                device.str(), s.device.str());
-      if (!device_known || device.type == DeviceType::CPU) device = s.device;
+    if ((!is_number(s) && !device_known) || (p == Promote::First && i == 0)) {
+      device = s.device;
       device_known = true;
     }
     sizes = tensors.empty() ? s.sizes : broadcast_sizes(sizes, s.sizes);

@@ -136,6 +136,9 @@ double epsilon_of(DType dtype) {
   return real_dtype(dtype) == DType::Float64 ? std::numeric_limits<double>::epsilon()
                                              : std::numeric_limits<float>::epsilon();
 }
+Tensor to_device(const Tensor& x, Device device) {
+  return x.device() == device ? x : _to_copy(x, std::nullopt, device);
+}
 Tensor to_dtype(const Tensor& x, DType dtype) { return x.dtype() == dtype ? x : _to_copy(x, dtype); }
 Tensor as_float(const Tensor& x) { return is_integral(x.dtype(), true) ? to_dtype(x, default_dtype()) : x; }
 Tensor to_compute(const Tensor& x) { return to_dtype(x, compute_dtype(x.dtype())); }

@@ -65,6 +65,8 @@ Tensor to_compute(const Tensor& x);
 Tensor as_float(const Tensor& x);
 /// x converted to a dtype; x itself where it has it.
 Tensor to_dtype(const Tensor& x, DType dtype);
+/// x on a device; x itself where it is there.
+Tensor to_device(const Tensor& x, Device device);
 
 /// The index of a tensor of these sizes for an index of what it is broadcast to.
 Index broadcast_index(std::span<const sym::Expr> index, std::span<const sym::Expr> sizes);

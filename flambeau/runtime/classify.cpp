@@ -8,7 +8,9 @@ namespace {
 
 class Classifier {
  public:
-  Classifier(const OpInfo& op, CallKind& out) : op_(op), out_(out) {}
+  Classifier(const OpInfo& op, Device device, CallKind& out) : op_(op), device_(device), out_(out) {
+    if (device.type != DeviceType::CPU) put('D', device.index);
+  }
 
   void arg(int i, const Value& v) {
     const ArgType type = op_.schema.args[i].type;
@@ -169,8 +171,9 @@ class Classifier {
   GraphRef tensor(const Tensor& t, bool is_number) {
     TensorSpec s;
     const bool wrapped = is_number || t.impl()->wrapped_number;
-    put(wrapped ? 'W' : 'X', static_cast<int64_t>(t.dtype()));
+    put(wrapped ? 'W' : t.device() == device_ ? 'X' : 'H', static_cast<int64_t>(t.dtype()));
     layout(t, s);
+    s.device = t.dim() == 0 ? t.device() : device_;
     s.wrapped_number = wrapped;
     out_.specs.push_back(std::move(s));
     out_.tensors.push_back(t);
@@ -183,14 +186,15 @@ class Classifier {
   }
 
   const OpInfo& op_;
+  const Device device_;
   CallKind& out_;
 };
 
 }  // namespace
 
-CallKind classify(const OpInfo& op, const Value* args, std::span<const Tensor> targets) {
+CallKind classify(const OpInfo& op, const Value* args, Device device, std::span<const Tensor> targets) {
   CallKind out;
-  Classifier c(op, out);
+  Classifier c(op, device, out);
   for (int i = 0; i < op.arg_count(); ++i) c.arg(i, args[i]);
   for (const Tensor& t : targets) c.target(t);
   if (default_dtype() != DType::Float32) out.key += name(default_dtype());

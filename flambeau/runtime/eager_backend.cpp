@@ -1,8 +1,10 @@
-// The backend of eager calls on the CPU: kernels compiled once for each kind of call.
+// The backend of eager calls: kernels compiled once for each kind of call and device.
 #include <deque>
 
 #include "flambeau/autograd/autograd.h"
 #include "flambeau/op/op.h"
+#include "flambeau/runtime/cuda/runtime.h"
+#include "flambeau/runtime/device_runtime.h"
 #include "flambeau/runtime/eager_call.h"
 #include "flambeau/runtime/flat_kernels.h"
 
@@ -32,6 +34,48 @@ bool overlaps_input(const OpInfo& op, const Value* args, const Tensor& target) {
   return false;
 }
 
+// Where a call runs. A GPU takes tensors of its own, and 0-dim ones of the CPU as numbers; what is told a
+// device reads sizes alone.
+Device place_of(const OpInfo& op, const Value* args) {
+  Device device;
+  const Tensor* first = nullptr;
+  const auto meet = [&](const Tensor& t) {
+    if (!t.defined() || (t.dim() == 0 && t.device().type == DeviceType::CPU)) return;
+    if (!first) {
+      first = &t;
+      device = t.device();
+    }
+    FL_CHECK(
+        t.device() == device, RuntimeError,
+        "Expected all tensors to be on the same device, but found at least two devices, {} and {}! (in {})",
+        device.str(), t.device().str(), op.name());
+  };
+  for (int i = 0; i < op.arg_count(); ++i)
+    if (args[i].tag() == Value::Tag::Device) return args[i].device();
+  for (int i = 0; i < op.arg_count(); ++i) {
+    if (args[i].is_tensor()) meet(args[i].tensor());
+    if (args[i].tag() == Value::Tag::TensorList)
+      for (const Tensor& t : args[i].tensors()) meet(t);
+  }
+  return device;
+}
+
+// _to_copy(self, dtype, device, ...) to another device.
+bool moves(const OpInfo& op, const Value* args) {
+  static const OpInfo& to_copy = require_operator("_to_copy(");
+  return &op == &to_copy && args[2].tag() == Value::Tag::Device &&
+         args[2].device() != args[0].tensor().device();
+}
+
+// copy(self, src) with src on another device.
+bool copies_from_elsewhere(const OpInfo& op, const Value* args) {
+  static const OpInfo& copy = require_operator("copy(");
+  if (&op != &copy || !args[0].is_tensor() || !args[1].is_tensor()) return false;
+  const Tensor& source = args[1].tensor();
+  return source.device() != args[0].tensor().device() &&
+         (source.dim() > 0 || source.device().type != DeviceType::CPU);
+}
+
 class EagerBackend : public Backend {
  public:
   explicit EagerBackend(const OpTable& table) {
@@ -39,39 +83,57 @@ class EagerBackend : public Backend {
   }
 
   void run(const OpInfo& op, Value* args, Value* outs) override {
+    if (moves(op, args)) {
+      outs[0] = Value(move(op, args));
+      return;
+    }
+    if (copies_from_elsewhere(op, args)) {
+      const Tensor& source = args[1].tensor();
+      args[1] = Value(moved(source, source.dtype(), args[0].tensor().device()));
+    }
+    const Device device = place_of(op, args);
     if (op.library == LibraryCall::Nonzero) {
-      outs[0] = Value(nonzero_positions(args[0].tensor()));
+      const Tensor& t = args[0].tensor();
+      const bool on_host = device.type == DeviceType::CPU;
+      const Tensor positions = nonzero_positions(on_host ? t : moved(t, t.dtype(), Device{}));
+      outs[0] = Value(on_host ? positions : moved(positions, DType::Int64, device));
       return;
     }
     if (!op.is_primitive() && !op.is(Tag::Fused)) {
-      FL_CHECK(op.decompose, NotImplementedError, "the operator {} has no kernel for the CPU", op.name());
+      FL_CHECK(op.decompose, NotImplementedError, "the operator {} has no kernel", op.name());
       StateGuard<bool> below(&DispatchState::below_autograd, true);
       op.decompose(args, outs);
       return;
     }
-    if (op.scalar && cache(op).flat.run(op, args, nullptr, outs)) return;
-    give(cache(op).programs.run(op, args, {}), op, outs);
+    if (op.scalar && cache(op).flat.run(op, args, device, nullptr, outs)) return;
+    give(cache(op).programs.run(op, args, device, {}), op, outs);
   }
 
   void run_into(const OpInfo& op, Value* args, const Tensor* targets) override {
     const int count = op.return_count();
-    if (count == 1 && op.scalar && cache(op).flat.run(op, args, targets, nullptr)) return;
+    static const OpInfo& copy = find_op("copy");
+    if (copies_from_elsewhere(op, args)) return move_into(targets[0], args[1].tensor(), args[2].to_bool());
+    const Device device = place_of(op, args);
+    for (int o = 0; o < count; ++o)
+      FL_CHECK(targets[o].device() == device || (device.type == DeviceType::CPU && targets[o].dim() == 0),
+               RuntimeError, "{} computes on {}, but the tensor for its result is on {}", op.name(),
+               device.str(), targets[o].device().str());
+    if (count == 1 && op.scalar && cache(op).flat.run(op, args, device, targets, nullptr)) return;
     const bool stores_once = op.library == LibraryCall::None || op.library == LibraryCall::Join;
     bool direct = op.is_primitive() && stores_once;
     for (int o = 0; direct && o < count; ++o)
       direct = targets[o].numel().expect_int() > 0 && !overlaps_input(op, args, targets[o]) &&
                writes_exactly(op, args, targets[o]);
     if (direct) {
-      cache(op).programs.run(op, args, {targets, static_cast<size_t>(count)});
+      cache(op).programs.run(op, args, device, {targets, static_cast<size_t>(count)});
       return;
     }
     std::vector<Value> results(count);
     run(op, args, results.data());
-    static const OpInfo& copy = find_op("copy");
     for (int o = 0; o < count; ++o) {
       Value copy_args[] = {Value(targets[o]), std::move(results[o]), Value(false)};
-      if (cache(copy).flat.run(copy, copy_args, &targets[o], nullptr)) continue;
-      cache(copy).programs.run(copy, copy_args, {&targets[o], 1});
+      if (cache(copy).flat.run(copy, copy_args, device, &targets[o], nullptr)) continue;
+      cache(copy).programs.run(copy, copy_args, device, {&targets[o], 1});
     }
   }
 
@@ -79,6 +141,19 @@ class EagerBackend : public Backend {
   // The result's own dtype rounds first; only then it may be converted to the target's.
   static bool writes_exactly(const OpInfo& op, const Value* args, const Tensor& target) {
     return op.is(Tag::CastsInPlace) || infer_outputs(op, args)[0].dtype == target.dtype();
+  }
+
+  // As _to_copy: dtype and layout are as it says.
+  Tensor move(const OpInfo& op, const Value* args) {
+    const Tensor& t = args[0].tensor();
+    const TensorSpec spec = infer_outputs(op, args)[0];
+    const Tensor there =
+        moved(t, spec.dtype, spec.device, args[4].tag() == Value::Tag::Bool && args[4].to_bool());
+    if (there.strides() == spec.strides) return there;
+    const Tensor out = empty_strided_tensor(spec);
+    Value copy_args[] = {Value(out), Value(there), Value(false)};
+    run_into(find_op("copy"), copy_args, &out);
+    return out;
   }
 
   static void give(std::vector<Value> results, const OpInfo& op, Value* outs) {
@@ -103,6 +178,9 @@ namespace fl {
 
 void start_runtime(const OpTable& table) {
   static runtime::EagerBackend backend(table);
+#ifdef FLAMBEAU_CUDA
+  runtime::cuda::install();
+#endif
   install_backend(&backend);
   enable_autograd();
 }

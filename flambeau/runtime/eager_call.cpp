@@ -101,8 +101,9 @@ const EagerPrograms::Variant& EagerPrograms::compile(const OpInfo& op, const Val
   return *list.back();
 }
 
-std::vector<Value> EagerPrograms::run(const OpInfo& op, const Value* args, std::span<const Tensor> targets) {
-  CallKind call = classify(op, args, targets);
+std::vector<Value> EagerPrograms::run(const OpInfo& op, const Value* args, Device device,
+                                      std::span<const Tensor> targets) {
+  CallKind call = classify(op, args, device, targets);
   note_split(op, call);
   const Variant* v;
   {

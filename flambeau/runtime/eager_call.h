@@ -12,8 +12,8 @@
 
 namespace fl::runtime {
 
-/// What calls of one kind share: dtypes, ranks, which sizes are 0, 1 or equal, memory layouts, and arguments
-/// that are no sizes. Sizes and numbers themselves stay open.
+/// What calls of one kind share: the device, dtypes, ranks, which sizes are 0, 1 or equal, memory layouts,
+/// and arguments that are no sizes. Sizes and numbers themselves stay open.
 struct CallKind {
   std::string key;
   std::vector<Tensor> tensors;             ///< inputs of the program, numbers as 0-dim tensors among them
@@ -30,7 +30,7 @@ struct CallKind {
 class EagerPrograms {
  public:
   /// Runs a call; targets: outputs to write to (empty: new ones).
-  std::vector<Value> run(const OpInfo& op, const Value* args, std::span<const Tensor> targets);
+  std::vector<Value> run(const OpInfo& op, const Value* args, Device device, std::span<const Tensor> targets);
 
  private:
   struct Variant {
@@ -47,6 +47,6 @@ class EagerPrograms {
 };
 
 /// Sorts a call into its kind.
-CallKind classify(const OpInfo& op, const Value* args, std::span<const Tensor> targets);
+CallKind classify(const OpInfo& op, const Value* args, Device device, std::span<const Tensor> targets);
 
 }  // namespace fl::runtime

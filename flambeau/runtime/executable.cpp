@@ -5,7 +5,6 @@
 #include <chrono>
 
 #include "flambeau/base/option.h"
-#include "flambeau/codegen/cpu/compile.h"
 #include "flambeau/loop/interpret.h"
 
 namespace fl::runtime {
@@ -16,7 +15,7 @@ using loop::ProgramBuffer;
 using loop::SymbolSource;
 
 struct Executable::CompiledStep {
-  std::shared_ptr<const codegen::CompiledKernel> kernel;
+  std::shared_ptr<const codegen::Launchable> kernel;
   std::vector<int> buffers;            // of a kernel
   std::vector<int> sizes;              // table entries of a kernel's sizes
   std::vector<int> operands, results;  // buffers of a library call
@@ -74,7 +73,12 @@ int64_t symbol_value(const SymbolSource& s, std::span<const Tensor> inputs,
 }  // namespace
 
 Executable::Executable(loop::Program program, KernelRunner runner)
-    : program_(std::move(program)), runner_(runner), table_(symbols_of(program_)) {
+    : program_(std::move(program)),
+      runner_(runner),
+      runtime_(runtime_of(program_.device)),
+      table_(symbols_of(program_)) {
+  FL_CHECK(runner == KernelRunner::Native || program_.device == Device{}, ValueError,
+           "the interpreter runs programs of the CPU, got one of {}", program_.device.str());
   auto entries = [&](const std::vector<sym::Expr>& list) {
     std::vector<int> out;
     for (const sym::Expr& e : list) out.push_back(table_.add(e));
@@ -119,7 +123,7 @@ Executable::Executable(loop::Program program, KernelRunner runner)
   if (option("FLAMBEAU_PROFILE") == "1")
     profile_ = std::make_unique<std::vector<std::atomic<int64_t>>>(steps_.size());
   if (runner_ != KernelRunner::Native) return;
-  auto compiled = codegen::compile_kernels(kernels);
+  auto compiled = runtime_.compile(kernels, program_.device);
   size_t at = 0;
   for (size_t k = 0; k < steps_.size(); ++k)
     if (std::holds_alternative<KernelStep>(program_.steps[k])) steps_[k].kernel = compiled[at++];
@@ -235,7 +239,7 @@ void Executable::prepare_library(SizePlan& p) const {
         args.push_back(v);
       }
     }
-    p.calls[s] = prepare_library_call(*l->op, args, operands, results);
+    p.calls[s] = runtime_.prepare({*l->op, args, operands, results}, program_.device);
   }
 }
 
@@ -273,13 +277,15 @@ const Executable::SizePlan& Executable::plan(std::span<const Tensor> inputs, std
 
 std::vector<Value> Executable::run(std::span<const Tensor> inputs, std::span<const int64_t> numbers,
                                    std::span<const Tensor> targets) const {
+  runtime_.enter(program_.device);
   std::unique_ptr<SizePlan> unshared;
   const SizePlan& p = plan(inputs, numbers, unshared);
   const size_t count = program_.buffers.size();
   SmallVector<char*, 64> address(count, nullptr);
   SmallVector<Ref<Storage>, 8> made(count);
+  SmallVector<Tensor, 2> brought;  // inputs from other devices
   Ref<Storage> arena;
-  if (p.arena_bytes > 0) arena = make_ref<Storage>(p.arena_bytes, Device{});
+  if (p.arena_bytes > 0) arena = make_ref<Storage>(p.arena_bytes, program_.device);
 
   // Outputs that the caller gives, then everything else.
   for (size_t o = 0; o < targets.size(); ++o)
@@ -288,12 +294,19 @@ std::vector<Value> Executable::run(std::span<const Tensor> inputs, std::span<con
     const ProgramBuffer& buffer = program_.buffers[b];
     const int64_t size = size_of(buffer.dtype);
     switch (buffer.kind) {
-      case ProgramBuffer::Kind::Input:
-        address[b] = static_cast<char*>(inputs[buffer.index].data());
+      case ProgramBuffer::Kind::Input: {
+        const Tensor& input = inputs[buffer.index];
+        if (buffer.by_value || input.device() == program_.device) {
+          address[b] = static_cast<char*>(input.data());
+        } else {
+          brought.push_back(moved(input, input.dtype(), program_.device));
+          address[b] = static_cast<char*>(brought.back().data());
+        }
         break;
+      }
       case ProgramBuffer::Kind::Output:
         if (address[b]) break;
-        made[b] = make_ref<Storage>(p.values[buffers_[b].elements] * size, Device{});
+        made[b] = make_ref<Storage>(p.values[buffers_[b].elements] * size, program_.device);
         address[b] = static_cast<char*>(made[b]->data());
         break;
       case ProgramBuffer::Kind::Temporary:
@@ -339,15 +352,19 @@ std::vector<Value> Executable::run(std::span<const Tensor> inputs, std::span<con
     } else {
       TensorSpec spec;
       spec.dtype = output.spec.dtype;
+      spec.device = program_.device;
       for (int k : e.sizes) spec.sizes.push_back(p.values[k]);
       for (int k : e.strides) spec.strides.push_back(p.values[k]);
       spec.offset = p.values[e.offset];
       const ProgramBuffer& buffer = program_.buffers[output.buffer];
       if (buffer.kind == ProgramBuffer::Kind::Input) {
         spec.offset += inputs[buffer.index].offset();
+        spec.device = inputs[buffer.index].device();
         out.emplace_back(Tensor(spec, inputs[buffer.index].storage()));
       } else {
-        out.emplace_back(Tensor(spec, made[output.buffer]));
+        const Tensor result(spec, made[output.buffer]);
+        out.emplace_back(output.spec.device == spec.device ? result
+                                                           : moved(result, spec.dtype, output.spec.device));
       }
     }
   }

@@ -7,17 +7,13 @@
 #include <vector>
 
 #include "flambeau/loop/program.h"
+#include "flambeau/runtime/device_runtime.h"
 #include "flambeau/runtime/expression_table.h"
-#include "flambeau/runtime/library_calls.h"
-
-namespace fl::codegen {
-class CompiledKernel;
-}
 
 namespace fl::runtime {
 
 enum class KernelRunner : uint8_t {
-  Native,       ///< machine code
+  Native,       ///< machine code for the program's device
   Interpreter,  ///< the loop interpreter: slow, for tests
 };
 
@@ -29,9 +25,10 @@ class Executable {
   explicit Executable(loop::Program program, KernelRunner runner = KernelRunner::Native);
   ~Executable();
 
-  /// inputs: the tensors of the call; numbers: its integers. `targets`: tensors that outputs are written to
-  /// instead of new ones (undefined entries: new), with the strides that the program gives that output. Sizes
-  /// were checked by the caller.
+  /// inputs: the tensors of the call; those that are on another device than the program's are copied there
+  /// unless it takes them by value, and outputs that belong on another device are copied back. numbers: its
+  /// integers. `targets`: tensors that outputs are written to instead of new ones (undefined entries: new),
+  /// with the strides that the program gives that output. Sizes were checked by the caller.
   std::vector<Value> run(std::span<const Tensor> inputs, std::span<const int64_t> numbers,
                          std::span<const Tensor> targets = {}) const;
 
@@ -52,6 +49,7 @@ class Executable {
 
   loop::Program program_;
   KernelRunner runner_;
+  DeviceRuntime& runtime_;
   ExpressionTable table_;
   struct BufferEntries {
     int elements, offset;

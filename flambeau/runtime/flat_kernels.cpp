@@ -1,15 +1,15 @@
 #include "flambeau/runtime/flat_kernels.h"
 
-#include "flambeau/codegen/cpu/compile.h"
 #include "flambeau/graph/graph.h"
 #include "flambeau/loop/program.h"
+#include "flambeau/runtime/device_runtime.h"
 #include "flambeau/sym/shape_env.h"
 
 namespace fl::runtime {
 
 struct FlatKernels::Entry {
   uint64_t key;
-  std::shared_ptr<const codegen::CompiledKernel> kernel;
+  std::shared_ptr<const codegen::Launchable> kernel;
   DType dtype;               // of the result
   SmallVector<int, 6> from;  // for each buffer of the kernel: argument number, -1: the result
   Entry* next;
@@ -31,7 +31,7 @@ FlatKernels::~FlatKernels() {
   }
 }
 
-bool FlatKernels::run(const OpInfo& op, const Value* args, const Tensor* target, Value* outs) {
+bool FlatKernels::run(const OpInfo& op, const Value* args, Device device, const Tensor* target, Value* outs) {
   const int count = op.arg_count();
   if (count > kMaxArgs) return false;
   const Tensor* like = nullptr;
@@ -75,6 +75,9 @@ bool FlatKernels::run(const OpInfo& op, const Value* args, const Tensor* target,
           !args[i].tensor().offset().same_as(target->offset()))
         return false;
   }
+  // Eight bits more for the device.
+  const bool on_host = device.type == DeviceType::CPU;
+  if (!on_host) key |= (0x80u + static_cast<uint64_t>(device.index)) << 56;
   const SymInt numel = like->numel();
   if (numel.is_symbolic() || numel < SymInt(2)) return false;
 
@@ -121,6 +124,7 @@ bool FlatKernels::run(const OpInfo& op, const Value* args, const Tensor* target,
     }
   }
   const int64_t n = numel.expect_int();
+  if (!on_host) runtime_of(device).enter(device);
   entry->kernel->launch({pointers, &n, nullptr});
   if (!target) outs[0] = Value(std::move(result));
   return true;
@@ -141,7 +145,7 @@ const FlatKernels::Entry* FlatKernels::compile(const OpInfo& op, const Value* ar
     const Value& v = args[i];
     TensorSpec s;
     if (v.is_tensor()) {
-      s = make_spec(Sizes{SymInt(n)}, v.tensor().dtype());
+      s = make_spec(Sizes{SymInt(n)}, v.tensor().dtype(), v.tensor().device());
     } else {
       const ArgType t = op.schema.args[i].type;
       const bool value =
@@ -176,7 +180,7 @@ const FlatKernels::Entry* FlatKernels::compile(const OpInfo& op, const Value* ar
     const loop::Program p = loop::lower(g, {.name = op.name()});
     const auto* step = p.steps.size() == 1 ? std::get_if<loop::KernelStep>(&p.steps[0]) : nullptr;
     if (step && step->kernel->sizes.size() == 1) {
-      entry->kernel = codegen::compile_kernel(*step->kernel);
+      entry->kernel = runtime_of(p.device).compile({step->kernel.get(), 1}, p.device)[0];
       for (int b : step->buffers) {
         const loop::ProgramBuffer& buffer = p.buffers[b];
         entry->from.push_back(buffer.kind == loop::ProgramBuffer::Kind::Input ? from[buffer.index] : -1);

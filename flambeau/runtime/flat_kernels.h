@@ -6,10 +6,6 @@
 
 #include "flambeau/op/op.h"
 
-namespace fl::codegen {
-class CompiledKernel;
-}
-
 namespace fl::runtime {
 
 /// The kernels of one operator. Looking one up takes no lock.
@@ -18,7 +14,7 @@ class FlatKernels {
   ~FlatKernels();
   /// Runs the call if it is of this kind, into `target` or into a new tensor in outs[0]; false: not of this
   /// kind.
-  bool run(const OpInfo& op, const Value* args, const Tensor* target, Value* outs);
+  bool run(const OpInfo& op, const Value* args, Device device, const Tensor* target, Value* outs);
 
  private:
   struct Entry;

@@ -63,10 +63,8 @@ std::vector<int64_t> CallArguments::integers(std::string_view name, int count, i
   return result;
 }
 
-PreparedCall prepare_library_call(const OpInfo& op, const std::vector<Value>& args,
-                                  const std::vector<OperandLayout>& operands,
-                                  const std::vector<OperandLayout>& results) {
-  const CallArguments call{op, args, operands, results};
+PreparedCall prepare_library_call(const CallArguments& call) {
+  const OpInfo& op = call.op;
   switch (op.library) {
     case LibraryCall::Matmul:
       return prepare_matmul(call);

@@ -18,12 +18,11 @@ struct OperandLayout {
 /// workspace.
 using PreparedCall = std::function<void(void* const* operands, void* const* results)>;
 
-/// op.library's routine for these layouts. args are the operator's, numbers evaluated, GraphRef{k, 0}
-/// (GraphRefList) in the place of tensors, k an index of operands. Layouts that the library does not take are
-/// copied on the way. Raises NotImplementedError for a dtype that no routine takes.
-PreparedCall prepare_library_call(const OpInfo& op, const std::vector<Value>& args,
-                                  const std::vector<OperandLayout>& operands,
-                                  const std::vector<OperandLayout>& results);
+struct CallArguments;
+/// The routine on the CPU of the operator's library call. args are the operator's, numbers evaluated,
+/// GraphRef{k, 0} (GraphRefList) in the place of tensors, k an index of operands. Layouts that the library
+/// does not take are copied on the way. Raises NotImplementedError for a dtype that no routine takes.
+PreparedCall prepare_library_call(const CallArguments& call);
 
 /// For loop::lower: whether a convolution's images may be laid out with channels last.
 bool takes_channels_last(const graph::Graph& g, const graph::Node& call);

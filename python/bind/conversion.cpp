@@ -10,7 +10,7 @@ struct Target {
   std::optional<DType> dtype;
   std::optional<Device> device;
   std::optional<MemoryFormat> format;
-  bool copy = false;
+  bool copy = false, non_blocking = false;
 };
 
 bool same_format(const Tensor& t, MemoryFormat f) {
@@ -24,15 +24,11 @@ Tensor convert(const Tensor& t, const Target& to) {
   const MemoryFormat format = to.format.value_or(MemoryFormat::Preserve);
   if (!to.copy && dtype == t.dtype() && device == t.device() && same_format(t, format)) return t;
   if (device == t.device()) return _to_copy(t, dtype, std::nullopt, std::nullopt, false, to.format);
-  FL_CHECK(device.type != DeviceType::CUDA, RuntimeError,
-           "Tensor.to(): device '{}' cannot be used: this build has no kernels for CUDA in eager mode",
-           device.str());
   FL_CHECK(t.device().type != DeviceType::Meta, NotImplementedError,
            "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of "
            "torch.nn.Module.to() when moving module from meta to a different device.");
-  FL_CHECK(device.type == DeviceType::Meta, NotImplementedError,
-           "Tensor.to(): copies from {} to {} are not supported", t.device().str(), device.str());
-  return empty_like(t, dtype, device, std::nullopt, to.format);
+  if (device.type == DeviceType::Meta) return empty_like(t, dtype, device, std::nullopt, to.format);
+  return _to_copy(t, dtype, device, std::nullopt, to.non_blocking, to.format);
 }
 
 class Reader {
@@ -45,7 +41,7 @@ class Reader {
       if (at < args.size() && (args[at].is_none() || take_device(args[at]))) ++at;
       if (at < args.size() && (args[at].is_none() || take_dtype(args[at]))) ++at;
     }
-    if (at < args.size() && PyBool_Check(args[at].ptr())) ++at;  // non_blocking: every copy is done on return
+    if (at < args.size() && PyBool_Check(args[at].ptr())) out_.non_blocking = args[at++].ptr() == Py_True;
     if (at < args.size() && PyBool_Check(args[at].ptr())) out_.copy = args[at++].ptr() == Py_True;
     if (at < args.size() && take_format(args[at])) ++at;
     if (at < args.size()) refuse(args[at]);
@@ -57,7 +53,7 @@ class Reader {
   void keyword(const std::string& name, nb::handle value) {
     if (name == "copy" || name == "non_blocking") {
       if (!PyBool_Check(value.ptr())) refuse(value);
-      if (name == "copy") out_.copy = value.ptr() == Py_True;
+      (name == "copy" ? out_.copy : out_.non_blocking) = value.ptr() == Py_True;
       return;
     }
     if (value.is_none()) return;

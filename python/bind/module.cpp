@@ -12,6 +12,7 @@ NB_MODULE(_C, m) {
   fl::op_table();
   bind_errors(m);
   bind_types(m);
+  bind_cuda(m);
   bind_torch_function(m);
   bind_sym_int(m);
   bind_tensor(m);

@@ -5,6 +5,7 @@
 namespace fl::python {
 
 void bind_errors(nb::module_& m);
+void bind_cuda(nb::module_& m);
 void bind_types(nb::module_& m);  ///< dtype, device, memory_format, Generator
 void bind_torch_function(nb::module_& m);
 void bind_sym_int(nb::module_& m);     ///< sizes inside of traced functions

@@ -4,6 +4,9 @@
 #include <array>
 
 #include "module.h"
+#ifdef FLAMBEAU_CUDA
+#include "flambeau/runtime/cuda/device.h"
+#endif
 
 namespace fl::python {
 namespace {
@@ -164,6 +167,7 @@ void bind_generators(nb::module_& m) {
       .def("set_state", [](GeneratorObject& g,
                            nb::handle state) { g.generator->set_state(expect_tensor(state, "set_state()")); })
       .def_prop_ro("device", [](GeneratorObject& g) { return wrap(g.generator->device()); });
+  m.def("_default_generator", [](Device d) { return GeneratorObject{default_generator(d)}; });
   m.attr("default_generator") = nb::cast(GeneratorObject{default_generator(Device{})});
   m.def(
       "manual_seed",
@@ -200,10 +204,22 @@ std::optional<DType> as_dtype(nb::handle h) {
   return std::nullopt;
 }
 
+namespace {
+/// What "cuda" without a number means.
+Device present_cuda_device() {
+#ifdef FLAMBEAU_CUDA
+  return {DeviceType::CUDA, static_cast<int8_t>(runtime::cuda::current_device())};
+#else
+  return {DeviceType::CUDA, 0};
+#endif
+}
+}  // namespace
+
 std::optional<Device> as_device(nb::handle h) {
   if (PyUnicode_Check(h.ptr())) {
     try {
-      return parse_device(text_of(h));
+      const std::string text = text_of(h);
+      return text == "cuda" ? present_cuda_device() : parse_device(text);
     } catch (const ValueError& e) {
       FL_RAISE(RuntimeError, "{}", e.what());
     }

@@ -127,17 +127,35 @@ class TensorMethods:
         return self.to(getattr(dtype, "dtype", dtype))
 
     def cuda(self, device=None, non_blocking=False, memory_format=None):
-        raise AssertionError("Torch not compiled with CUDA enabled: Flambeau's eager mode runs on the CPU")
+        """A copy on a CUDA device, the current one unless given; the tensor itself where it is there."""
+        from .cuda._devices import index_of
+
+        options = {} if memory_format is None else {"memory_format": memory_format}
+        return self.to(_C.device("cuda", index_of(device)), non_blocking=non_blocking, **options)
 
     def get_device(self):
         return -1 if self.device.index is None else self.device.index
 
     def pin_memory(self, device=None):
-        """The tensor itself: copies to a device need no pinned memory here."""
-        return self
+        """A copy in page-locked memory, from which copies to a device run beside the host."""
+        from .cuda._devices import init
+
+        if self.is_cuda:
+            raise RuntimeError(f"cannot pin a tensor on {self.device}: only dense CPU tensors can be pinned")
+        init()
+        if self.is_pinned():
+            return self
+        bytes_needed = self.untyped_storage().nbytes() if self.numel() else 0
+        pinned = _C._cuda.pinned_storage(bytes_needed).untyped_storage()
+        copy = _C.empty(0, dtype=self.dtype).set_(pinned, self.storage_offset(), self.shape, self.stride())
+        return copy.copy_(self.detach())
 
     def is_pinned(self, device=None):
-        return False
+        return _C._cuda.is_compiled and _C._cuda.is_pinned(self)
+
+    def record_stream(self, stream):
+        """Its memory is given out again only after what the stream has now."""
+        _C._cuda.record_stream(self, *stream._where)
 
     def is_shared(self):
         return self.untyped_storage().is_shared()

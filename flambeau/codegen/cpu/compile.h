@@ -5,23 +5,14 @@
 #include <string>
 #include <vector>
 
+#include "flambeau/codegen/common/launch.h"
 #include "flambeau/codegen/common/machine.h"
 #include "flambeau/codegen/cpu/failure.h"
 #include "flambeau/loop/ir.h"
-#include "flambeau/loop/scalar_bits.h"
 
 namespace fl::codegen {
 
-using loop::ScalarBits;
-
 class LoadedObject;
-
-/// What a launch gets, in the order of the kernel's buffers, sizes and params.
-struct LaunchArgs {
-  void* const* buffers = nullptr;
-  const int64_t* sizes = nullptr;
-  const ScalarBits* params = nullptr;
-};
 
 struct TargetOptions {
   Isa isa = Isa::Host;
@@ -29,18 +20,18 @@ struct TargetOptions {
   bool cached = true;    ///< Kernels come from, and go to, the caches in memory and on disk.
 };
 
-class CompiledKernel {
+class CompiledKernel final : public Launchable {
  public:
   /// Of an object that make_kernel_object() wrote for k.
   CompiledKernel(const loop::Kernel& k, const std::string& object, const TargetOptions& options);
-  ~CompiledKernel();
+  ~CompiledKernel() override;
 
   /// Runs the kernel. Raises IndexError with the first failed check's message, after everything has run.
   /// Allocates nothing and takes no lock.
-  void launch(const LaunchArgs& args) const;
+  void launch(const LaunchArgs& args) const override;
   /// Points of the flattened outer loops.
   int64_t task_count(const int64_t* sizes) const;
-  const std::string& name() const { return name_; }
+  const std::string& name() const override { return name_; }
 
  private:
   using Function = void (*)(void* const*, const int64_t*, const ScalarBits*, ErrorSlot*, int64_t, int64_t);

@@ -19,8 +19,8 @@ std::vector<int64_t> whole_numbers(IntList list) {
   return out;
 }
 
-Tensor numbers_tensor(const std::vector<int64_t>& values) {
-  return tensor_from<int64_t>(values, Sizes{SymInt(static_cast<int64_t>(values.size()))});
+Tensor numbers_tensor(const std::vector<int64_t>& values, Device device) {
+  return to_device(tensor_from<int64_t>(values, Sizes{SymInt(static_cast<int64_t>(values.size()))}), device);
 }
 
 struct Call {
@@ -71,7 +71,7 @@ Call checked(const Tensor& log_probs, const Tensor& targets, IntList input_lengt
 Tensor label_rows(const Tensor& targets, const Call& c, int64_t blank, Device device) {
   if (c.longest == 0) return zeros({SymInt(c.batch), SymInt(0)}, DType::Int64, device);
   const Tensor column = arange_end(SymInt(c.longest), DType::Int64, device);
-  const Tensor used = lt(column, unsqueeze(numbers_tensor(c.targets), 1));
+  const Tensor used = lt(column, unsqueeze(numbers_tensor(c.targets, device), 1));
   Tensor rows;
   if (targets.dim() == 2) {
     rows = slice(targets, 1, 0, SymInt(c.longest), 1);
@@ -79,7 +79,7 @@ Tensor label_rows(const Tensor& targets, const Call& c, int64_t blank, Device de
     std::vector<int64_t> starts;
     int64_t at = 0;
     for (const int64_t length : c.targets) starts.push_back(at), at += length;
-    const Tensor place = where(used, add(unsqueeze(numbers_tensor(starts), 1), column), 0);
+    const Tensor place = where(used, add(unsqueeze(numbers_tensor(starts, device), 1), column), 0);
     rows = at ? _index(targets, std::vector<Tensor>{place}) : zeros(place.sizes(), DType::Int64, device);
   }
   return where(used, to_dtype(rows, DType::Int64), blank);
@@ -104,7 +104,7 @@ Tensor path_losses(const Tensor& log_probs, const Tensor& labels, const Call& c,
   const Tensor two_back = constant_pad_nd(slice(symbols, 1, 0, std::max<int64_t>(states - 2, 0), 1),
                                           {SymInt(std::min<int64_t>(2, states)), SymInt(0)}, blank);
   const Tensor may_skip = logical_and(ne(symbols, blank), ne(symbols, two_back));
-  const Tensor input_lengths = unsqueeze(numbers_tensor(c.inputs), 1);
+  const Tensor input_lengths = unsqueeze(numbers_tensor(c.inputs, device), 1);
   Tensor paths = expand(where(eq(arange_end(SymInt(states), DType::Int64, device), 0), 0.0,
                               full({}, kNever, log_probs.dtype(), device)),
                         {SymInt(c.batch), SymInt(states)});
@@ -121,7 +121,7 @@ Tensor path_losses(const Tensor& log_probs, const Tensor& labels, const Call& c,
     }
     paths = where(gt(input_lengths, step), next, paths);
   }
-  const Tensor end = unsqueeze(mul(numbers_tensor(c.targets), 2), 1);
+  const Tensor end = unsqueeze(mul(numbers_tensor(c.targets, device), 2), 1);
   const Tensor at_blank = gather(paths, 1, end);
   const Tensor at_label = where(gt(end, 0), gather(paths, 1, clamp_min(sub(end, 1), 0)), kNever);
   return neg(squeeze_dim(logaddexp(at_blank, at_label), 1));
@@ -131,7 +131,7 @@ Tensor path_losses(const Tensor& log_probs, const Tensor& labels, const Call& c,
 /// that counts. A difference that is 0 carries them.
 Tensor with_probabilities(const Tensor& losses, const Tensor& log_probs, const Call& c) {
   const Tensor steps = view(arange_end(SymInt(c.steps), DType::Int64, log_probs.device()), {-1, 1, 1});
-  const Tensor counts = lt(steps, view(numbers_tensor(c.inputs), {1, -1, 1}));
+  const Tensor counts = lt(steps, view(numbers_tensor(c.inputs, log_probs.device()), {1, -1, 1}));
   const Tensor masses = sum(where(counts, exp(log_probs), 0), IntList{SymInt(0), SymInt(2)});
   return add(losses, sub(masses, detach(masses)));
 }
@@ -144,7 +144,7 @@ Tensor batch_loss(const Tensor& log_probs, const Tensor& targets, const Call& c,
   const double none = zero_infinity ? 0.0 : std::numeric_limits<double>::infinity();
   losses = where(gt(losses, -kNever / 2), none, losses);
   if (loss_reduction(reduction) == LossReduction::Mean) {
-    const Tensor lengths = clamp_min(numbers_tensor(c.targets), 1);
+    const Tensor lengths = clamp_min(numbers_tensor(c.targets, x.device()), 1);
     return to_dtype(mean_all(div(losses, to_dtype(lengths, losses.dtype()))), log_probs.dtype());
   }
   return to_dtype(reduce_loss(losses, reduction), log_probs.dtype());

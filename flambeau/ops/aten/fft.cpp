@@ -68,7 +68,7 @@ Tensor to_real_gradient(GradCtx& c, const Tensor& g) {
   const int64_t last = wrap_dim(dims.back().expect_int(), g.dim());
   const Tensor half = _fft_r2c(g, dims, c.arg(2).to_int());
   const SymInt kept = half.size(last), length = g.size(last);
-  const Tensor at = arange_end(Scalar(kept), DType::Int64);
+  const Tensor at = arange_end(Scalar(kept), DType::Int64, g.device());
   const Tensor twice = logical_and(gt(at, 0), le(at, Scalar(length - kept)));
   const Tensor factor = to_dtype(add(to_dtype(twice, DType::Int64), 1), g.dtype());
   Sizes column(static_cast<size_t>(g.dim()) - static_cast<size_t>(last), SymInt(1));

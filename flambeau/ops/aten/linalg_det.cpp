@@ -16,7 +16,7 @@ using samples::kLapackDTypes;
 
 /// 1, or -1 where the number of rows that were exchanged is odd.
 Tensor permutation_sign(const Tensor& pivots, DType dtype) {
-  const Tensor stays = arange(1, Scalar(pivots.size(-1) + SymInt(1)), 1, DType::Int32);
+  const Tensor stays = arange(1, Scalar(pivots.size(-1) + SymInt(1)), 1, DType::Int32, pivots.device());
   const Tensor exchanged = sum(ne(pivots, stays), IntList{-1}, false, DType::Int64);
   return to_dtype(sub(1, mul(remainder(exchanged, 2), 2)), dtype);
 }
@@ -43,7 +43,7 @@ Tensor determinant_gradient(GradCtx& c, const Tensor& g) {
       to_dtype(mul(squeeze_dim(clamp(largest, Scalar(1e-30)), -1), epsilon_of(lu.dtype())), lu.dtype());
   const Tensor moved = where(eq(d, 0), little, d);
   const Tensor det = mul(prod(moved, -1), permutation_sign(pivots, lu.dtype()));
-  const Tensor one = square_eye(lu.size(-1), lu.dtype());
+  const Tensor one = square_eye(lu.size(-1), lu.dtype(), lu.device());
   return linalg_lu_solve(with_diagonal(lu, moved), pivots, mul(scaled(det), one), true, true);
 }
 
@@ -68,7 +68,7 @@ Tensor sign_and_log_gradient(GradCtx& c, const Tensor&) {
   }
   const Tensor scale = unsqueeze(unsqueeze(w, -1), -1);
   if (is_recording()) return mul(scale, adjoint(linalg_inv(c.in(0))));
-  const Tensor lu = c.out(2), one = square_eye(lu.size(-1), lu.dtype());
+  const Tensor lu = c.out(2), one = square_eye(lu.size(-1), lu.dtype(), lu.device());
   return linalg_lu_solve(lu, c.out(3), mul(scale, one), true, true);
 }
 

@@ -79,7 +79,7 @@ void define_cholesky(OpTable& t) {
                               .decompose =
                                   [](Tensor self, bool upper) {
                                     check_square(self.spec(), "torch.cholesky_inverse");
-                                    const Tensor one = square_eye(self.size(-1), self.dtype());
+                                    const Tensor one = square_eye(self.size(-1), self.dtype(), self.device());
                                     return solved_by_cholesky(expand(one, self.sizes()), self, upper);
                                   },
                               .samples = samples::custom(
@@ -100,7 +100,7 @@ using Three = std::tuple<Tensor, Tensor, Tensor>;
 /// The matrix that puts the rows of L U in A's order.
 Tensor permutation_matrix(const Tensor& pivots, SymInt rows, DType dtype) {
   const Tensor at = unsqueeze(_lu_permutation(pivots, rows, true), -1);
-  return to_dtype(eq(at, arange_end(Scalar(rows), DType::Int64)), dtype);
+  return to_dtype(eq(at, arange_end(Scalar(rows), DType::Int64, pivots.device())), dtype);
 }
 
 Three unpacked(Tensor lu, Tensor pivots, bool unpack_data, bool unpack_pivots) {
@@ -112,7 +112,7 @@ Three unpacked(Tensor lu, Tensor pivots, bool unpack_data, bool unpack_pivots) {
   Tensor p = none_of(lu), l = none_of(lu), u = none_of(lu);
   if (unpack_pivots) p = permutation_matrix(pivots, m, lu.dtype());
   if (unpack_data) {
-    l = add(tril(narrow(lu, -1, 0, k), -1), eye(m, k, lu.dtype()));
+    l = add(tril(narrow(lu, -1, 0, k), -1), eye(m, k, lu.dtype(), lu.device()));
     u = triu(narrow(lu, -2, 0, k));
   }
   return {p, l, u};
@@ -185,8 +185,9 @@ std::tuple<Tensor, Tensor> qr_factors(Tensor a, std::string_view mode) {
     return {householder_product(narrow(factors, -1, 0, k), tau), triu(narrow(factors, -2, 0, k))};
   Tensor columns = factors;
   if (m > n) {
-    columns = cat(
-        std::vector<Tensor>{factors, zeros(with_sizes(batch_sizes(a.sizes()), {m, m - n}), a.dtype())}, -1);
+    columns = cat(std::vector<Tensor>{factors, zeros(with_sizes(batch_sizes(a.sizes()), {m, m - n}),
+                                                     a.dtype(), a.device())},
+                  -1);
   } else if (n > m) {
     columns = narrow(factors, -1, 0, m);
   }

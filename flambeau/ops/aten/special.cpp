@@ -181,7 +181,7 @@ void define_gamma(OpTable& t) {
                   FL_CHECK(p >= 1, RuntimeError, "p has to be greater than or equal to 1");
                   const Tensor y = as_float(x);
                   const double d = static_cast<double>(p);
-                  const Tensor steps = mul(arange(0, p, 1, compute_dtype(y.dtype())), -0.5);
+                  const Tensor steps = mul(arange(0, p, 1, compute_dtype(y.dtype()), y.device()), -0.5);
                   return in_compute_dtype(y, [&](const Tensor& z) {
                     return add(sum(lgamma(add(unsqueeze(z, -1), steps)), IntList{-1}),
                                d * (d - 1) / 4 * std::log(kPi));

@@ -102,7 +102,7 @@ Tensor chosen(Tensor self, int64_t r, bool with_replacement) {
     ++at[k];
     for (int64_t j = k + 1; j < r; ++j) at[j] = with_replacement ? at[k] : at[j - 1] + 1;
   }
-  const Tensor positions = tensor_from<int64_t>(rows, Sizes{count, r});
+  const Tensor positions = to_device(tensor_from<int64_t>(rows, Sizes{count, r}), self.device());
   return _index(self, List{positions});
 }
 

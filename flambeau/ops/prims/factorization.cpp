@@ -49,7 +49,7 @@ Tensor lu_gradient(GradCtx& c, const Tensor& g) {
   const Tensor lu = c.out(0);
   const SymInt m = lu.size(-2), n = lu.size(-1), k = min(m, n);
   const Tensor square = narrow(narrow(lu, -2, 0, k), -1, 0, k);
-  const Tensor l = add(tril(square, -1), square_eye(k, lu.dtype())), u = triu(square);
+  const Tensor l = add(tril(square, -1), square_eye(k, lu.dtype(), lu.device())), u = triu(square);
   const Tensor slope = narrow(narrow(g, -2, 0, k), -1, 0, k);
   Tensor lower = matmul(adjoint(l), tril(slope, -1)), upper = matmul(triu(slope), adjoint(u));
   Tensor rest;
@@ -167,7 +167,7 @@ InferResult reflectors_product_rule(const InferCtx& c, int) {
 
 /// Vector number k of the reflectors 1 - tau v v^H: column k of a below the diagonal, with 1 on it.
 Tensor reflector(const Tensor& a, int64_t k) {
-  const Tensor unit = narrow(square_eye(a.size(-2), a.dtype()), 1, k, 1);
+  const Tensor unit = narrow(square_eye(a.size(-2), a.dtype(), a.device()), 1, k, 1);
   return add(tril(narrow(a, -1, k, 1), -1 - k), unit);
 }
 Tensor reflector_factor(const Tensor& tau, int64_t k, bool turned) {
@@ -212,7 +212,7 @@ ReflectorGradients reflectors_gradient(const Tensor& a, const Tensor& tau, const
 }
 
 Tensors reflectors_product_gradient(GradCtx& c, const Tensor& g) {
-  const Tensor a = c.in(0), start = narrow(square_eye(a.size(-2), a.dtype()), 1, 0, a.size(-1));
+  const Tensor a = c.in(0), start = narrow(square_eye(a.size(-2), a.dtype(), a.device()), 1, 0, a.size(-1));
   const ReflectorGradients r = reflectors_gradient(a, c.in(1), expand(start, a.sizes()), false, g);
   return {r.a, r.tau};
 }

@@ -177,7 +177,8 @@ std::tuple<Tensor, Tensor, Tensor> distinct(Tensor self, bool, bool return_inver
   const Tensor flat = reshape(self, {SymInt(-1)});
   const SymInt n = flat.sizes()[0];
   const Tensor none = zeros({SymInt(0)}, DType::Int64, self.device());
-  if (n == SymInt(0)) return {clone(flat), return_inverse ? zeros(self.sizes(), DType::Int64) : none, none};
+  if (n == SymInt(0))
+    return {clone(flat), return_inverse ? zeros(self.sizes(), DType::Int64, self.device()) : none, none};
   const auto [values, from] = sorted(flat, 0, false);
   const Tensor first = full({SymInt(1)}, true, DType::Bool, self.device());
   const Tensor changes = ne(narrow(values, 0, 1, n - SymInt(1)), narrow(values, 0, 0, n - SymInt(1)));

@@ -1,125 +1,86 @@
-"""CUDA, as programs ask for it: not available in eager mode. Queries answer so, work raises an error."""
-import contextlib
-from types import SimpleNamespace
+"""CUDA devices: choosing one, streams and events, memory, random numbers.
 
-from ..accelerator._absent import (device_count, empty_cache, is_available, is_bf16_supported,
-                                   is_initialized, manual_seed, manual_seed_all, memory_stats, nothing,
-                                   refusal, synchronize, zero)
-from . import amp
+Operators on a device's tensors are put into its current stream and run there in order; the host goes on. What reads
+elements (item(), cpu(), printing) waits. Without a device is_available() is False and the rest raises an error that
+says why.
+"""
+import types as _python_types
 
-has_half = has_magma = False
-default_generators = ()
-_NOT_HERE = "Torch not compiled with CUDA enabled: Flambeau's eager mode runs on the CPU"
+from .. import _C
+from . import amp, memory, nvtx, random
+from ._devices import (DeviceProperties as _CudaDeviceProperties, can_device_access_peer, current_device, device,
+                       device_count, device_of, get_arch_list, get_device_capability, get_device_name,
+                       get_device_properties, get_gencode_flags, init, is_available, is_bf16_supported, is_initialized,
+                       is_tf32_supported, set_device, synchronize)
+from .memory import (OutOfMemoryError, caching_allocator_alloc, caching_allocator_delete, empty_cache, max_memory_allocated,
+                     max_memory_cached, max_memory_reserved, mem_get_info, memory_allocated, memory_cached,
+                     memory_reserved, memory_snapshot, memory_stats, memory_summary, reset_accumulated_memory_stats,
+                     reset_max_memory_allocated, reset_max_memory_cached, reset_peak_memory_stats,
+                     set_per_process_memory_fraction)
+from .random import (get_rng_state, get_rng_state_all, initial_seed, manual_seed, manual_seed_all, seed, seed_all,
+                     set_rng_state, set_rng_state_all)
+from .streams import (CUDAGraph, Event, ExternalStream, Stream, StreamContext, current_stream, default_stream, graph,
+                      graph_pool_handle, is_current_stream_capturing, make_graphed_callables, set_stream, stream)
 
-
-def is_tf32_supported():
-    return False
-
-
-def _lazy_call(callable, **options):
-    """Calls that wait for CUDA wait for ever."""
+has_half, has_magma = True, False
+_lazy_init = init
 
 
 def _is_compiled():
-    return False
+    """Whether this build knows CUDA; a device may still be missing."""
+    return _C._cuda.is_compiled
 
 
-_no_work = init = _lazy_init = refusal(AssertionError, _NOT_HERE)
-current_device = get_device_name = get_device_capability = get_device_properties = set_device = _no_work
-current_stream = default_stream = set_stream = mem_get_info = get_rng_state = get_rng_state_all = _no_work
-utilization = memory_usage = temperature = power_draw = clock_rate = can_device_access_peer = _no_work
-cudart = current_blas_handle = graph = make_graphed_callables = _no_work
-
-ipc_collect = seed = seed_all = nothing
-reset_peak_memory_stats = reset_max_memory_allocated = reset_max_memory_cached = set_rng_state = nothing
-set_rng_state_all = reset_accumulated_memory_stats = set_per_process_memory_fraction = nothing
-
-memory_allocated = max_memory_allocated = memory_reserved = max_memory_reserved = memory_cached = zero
-max_memory_cached = initial_seed = zero
+def _lazy_call(callable, **options):
+    callable()
 
 
-def memory_summary(device=None, abbreviated=False):
-    return ""
-
-
-def memory_snapshot():
-    return []
-
-
-def get_arch_list():
-    return []
-
-
-def get_gencode_flags():
-    return ""
+def ipc_collect():
+    """Has no effect: no memory of a device is shared with other processes."""
 
 
 def get_sync_debug_mode():
     return 0
 
 
-set_sync_debug_mode = nothing
+def set_sync_debug_mode(debug_mode):
+    if debug_mode not in (0, "default"):
+        raise NotImplementedError("set_sync_debug_mode(): waits of the host are not reported")
 
 
-def is_current_stream_capturing():
-    return False
+def _not_measured(name):
+    def refuse(device=None):
+        raise NotImplementedError(f"torch.cuda.{name}() is not there: nvidia-smi shows it")
+    refuse.__name__ = name
+    return refuse
 
 
-class device(contextlib.nullcontext):
-    """A scope that changes nothing: there is no device to choose."""
-
-    def __init__(self, device):
-        super().__init__()
-        self.idx = device
+utilization, memory_usage, temperature, power_draw, clock_rate = map(
+    _not_measured, ("utilization", "memory_usage", "temperature", "power_draw", "clock_rate"))
 
 
-device_of = device
+def cudart():
+    raise NotImplementedError("torch.cuda.cudart() is not there: the driver is called, not CUDA's runtime library")
 
 
-class _NotHere:
-    def __init__(self, *args, **kwargs):
-        raise AssertionError(_NOT_HERE)
+def current_blas_handle():
+    raise NotImplementedError("torch.cuda.current_blas_handle() is not there: products go through cuBLASLt, which has none")
 
 
-class Stream(_NotHere):
-    pass
+class _NoSuchType(type):
+    def __instancecheck__(cls, value):
+        return isinstance(value, _C.Tensor) and value.is_cuda and value.dtype == cls.dtype
 
 
-class Event(_NotHere):
-    pass
+for _type, _dtype in dict(Float="float32", Double="float64", Half="float16", BFloat16="bfloat16", Byte="uint8", Char="int8",
+                          Short="int16", Int="int32", Long="int64", Bool="bool").items():
+    def _make(cls, *args):
+        return _C.tensor(*args, dtype=cls.dtype, device="cuda") if args else _C.empty(0, dtype=cls.dtype, device="cuda")
+    globals()[f"{_type}Tensor"] = _NoSuchType(f"{_type}Tensor", (), {
+        "dtype": getattr(_C, _dtype), "__new__": _make, "__doc__": f"Older name of a {_dtype} tensor on a CUDA device."})
 
 
-class ExternalStream(_NotHere):
-    pass
-
-
-class CUDAGraph(_NotHere):
-    pass
-
-
-class OutOfMemoryError(RuntimeError):
-    """Never raised."""
-
-
-class StreamContext(contextlib.nullcontext):
-    def __init__(self, stream):
-        super().__init__()
-
-
-def stream(stream):
-    """A scope; only None can be a stream here."""
-    return StreamContext(stream)
-
-
-nvtx = SimpleNamespace(range_push=nothing, range_pop=nothing, mark=nothing,
-                       range=lambda *a, **k: contextlib.nullcontext())
-memory = SimpleNamespace(**{n: globals()[n] for n in (
-    "empty_cache", "memory_allocated", "max_memory_allocated", "memory_reserved", "memory_stats",
-    "memory_summary", "memory_snapshot", "mem_get_info", "reset_peak_memory_stats")},
-    _record_memory_history=nothing)
-random = SimpleNamespace(**{n: globals()[n] for n in (
-    "get_rng_state", "set_rng_state", "manual_seed", "manual_seed_all", "seed", "seed_all",
-    "initial_seed")})
-
-for _type in ("Float", "Double", "Half", "BFloat16", "Byte", "Char", "Short", "Int", "Long", "Bool"):
-    globals()[f"{_type}Tensor"] = type(f"{_type}Tensor", (_NotHere,), {"__doc__": "No tensor is one."})
+def __getattr__(name):
+    if name == "default_generators":
+        return tuple(random._generator(d) for d in range(device_count()))
+    raise AttributeError(f"module 'torch.cuda' has no attribute {name!r}")

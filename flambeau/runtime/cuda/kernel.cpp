@@ -1,0 +1,108 @@
+#include "flambeau/runtime/cuda/kernel.h"
+
+#include "flambeau/base/option.h"
+#include "flambeau/base/small_vector.h"
+#include "flambeau/runtime/cuda/reports.h"
+
+namespace fl::runtime::cuda {
+
+using codegen::GpuCode;
+using library::cuda::driver;
+
+namespace {
+
+class Kernel final : public codegen::Launchable {
+ public:
+  Kernel(const loop::Kernel& k, std::shared_ptr<const GpuCode> code, int device)
+      : code_(std::move(code)), device_(device), sizes_(k.sizes.size()) {
+    for (const loop::Buffer& b : k.buffers) by_value_.push_back(b.by_value);
+    params_ = k.params.size();
+    checks_ = !code_->checks().empty();
+    if (checks_) number_ = number_kernel(code_);
+    activate(device);
+    load(k);
+  }
+  ~Kernel() override {
+    if (module_) driver().cuModuleUnload(module_);
+  }
+
+  void launch(const codegen::LaunchArgs& args) const override {
+    const codegen::LaunchShape shape = code_->shape(args.sizes);
+    if (shape.blocks == 0) return;
+    SmallVector<const void*, 32> values;
+    for (size_t b = 0; b < by_value_.size(); ++b)
+      values.push_back(by_value_[b] ? args.buffers[b] : static_cast<const void*>(&args.buffers[b]));
+    for (size_t s = 0; s < sizes_; ++s) values.push_back(&args.sizes[s]);
+    for (size_t p = 0; p < params_; ++p) values.push_back(&args.params[p]);
+    const codegen::GpuErrorSlot* slot = checks_ ? report_slot(device_) : nullptr;
+    values.push_back(&slot);
+    values.push_back(&number_);
+    const CUresult result =
+        driver().cuLaunchKernel(function_, shape.blocks, 1, 1, shape.threads, 1, 1, shape.shared_bytes,
+                                current_stream(device_).handle, const_cast<void**>(values.data()), nullptr);
+    if (result != CUDA_SUCCESS) [[unlikely]]
+      fail(result);
+    if (blocking()) synchronize(current_stream(device_));
+  }
+  const std::string& name() const override { return code_->name(); }
+
+ private:
+  static bool blocking() {
+    static const bool set = option("CUDA_LAUNCH_BLOCKING") == "1";
+    return set;
+  }
+
+  // The kernel's text in front, as comments: for who looks at the loaded image.
+  static std::string image(const loop::Kernel& k, const std::string& ptx) {
+    std::string out = "//";
+    for (char c : k.str()) {
+      out += c;
+      if (c == '\n') out += "//";
+    }
+    return out + "\n" + ptx;
+  }
+
+  void load(const loop::Kernel& k) {
+    const std::string text = image(k, code_->ptx());
+    std::vector<char> log(8192);
+    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void* values[] = {log.data(), reinterpret_cast<void*>(log.size())};
+    const CUresult result =
+        driver().cuModuleLoadDataEx(&module_, text.c_str(), std::size(options), options, values);
+    if (result == CUDA_ERROR_OUT_OF_MEMORY) library::cuda::raise_error(result, "cuModuleLoadDataEx");
+    FL_ASSERT(result == CUDA_SUCCESS, "the driver refuses the PTX of kernel {} (error {}): {}", name(),
+              static_cast<int>(result), log.data());
+    FL_CUDA(cuModuleGetFunction, &function_, module_, "kernel");
+  }
+
+  [[noreturn]] void fail(CUresult result) const {
+    try {
+      library::cuda::raise_error(result, "cuLaunchKernel");
+    } catch (const Error& e) {
+      FL_RAISE(RuntimeError, "kernel {} on cuda:{}: {}", name(), device_, e.message());
+    }
+  }
+
+  std::shared_ptr<const GpuCode> code_;
+  int device_;
+  std::vector<bool> by_value_;
+  size_t sizes_, params_ = 0;
+  bool checks_ = false;
+  int64_t number_ = 0;
+  CUmodule module_ = nullptr;
+  CUfunction function_ = nullptr;
+};
+
+}  // namespace
+
+std::vector<std::shared_ptr<const codegen::Launchable>> compile(std::span<const loop::Kernel> kernels,
+                                                                int device) {
+  const DeviceFacts& f = facts(device);
+  const auto codes = codegen::compile_for_gpu(kernels, {.capability = 10 * f.major + f.minor});
+  std::vector<std::shared_ptr<const codegen::Launchable>> out;
+  for (size_t n = 0; n < kernels.size(); ++n)
+    out.push_back(std::make_shared<Kernel>(kernels[n], codes[n], device));
+  return out;
+}
+
+}  // namespace fl::runtime::cuda

@@ -1,0 +1,125 @@
+// _C._cuda: what flambeau.cuda is made of. Built without CUDA's headers it has device_count() and why()
+// alone.
+#include <nanobind/stl/pair.h>
+
+#include "flambeau/ops/functions.h"
+#include "module.h"
+
+#ifdef FLAMBEAU_CUDA
+#include "flambeau/runtime/cuda/allocator.h"
+#include "flambeau/runtime/cuda/device.h"
+
+namespace fl::python {
+namespace {
+
+using namespace runtime::cuda;
+
+uintptr_t number(CUstream s) { return reinterpret_cast<uintptr_t>(s); }
+Stream stream_of(int device, uintptr_t handle) { return {reinterpret_cast<CUstream>(handle), device}; }
+
+nb::dict facts_of(int index) {
+  const DeviceFacts& f = facts(index);
+  nb::dict out;
+  out["name"] = f.name;
+  out["major"] = f.major;
+  out["minor"] = f.minor;
+  out["total_memory"] = f.total_bytes;
+  out["multi_processor_count"] = f.multiprocessors;
+  out["max_threads_per_multi_processor"] = f.threads_per_multiprocessor;
+  out["shared_memory_per_block_optin"] = f.shared_bytes_per_block;
+  out["warp_size"] = f.warp_size;
+  out["L2_cache_size"] = f.l2_bytes;
+  out["uuid"] = nb::bytes(f.uuid.data(), f.uuid.size());
+  out["pci_id"] = f.pci_id;
+  return out;
+}
+
+nb::dict memory_of(int index) {
+  const AllocatorStats s = device_allocator(index).stats();
+  nb::dict out;
+  out["allocated"] = s.allocated;
+  out["peak_allocated"] = s.peak;
+  out["reserved"] = s.reserved;
+  out["peak_reserved"] = peak_reserved(index);
+  out["allocations"] = s.allocations;
+  return out;
+}
+
+void bind_devices(nb::module_& m) {
+  m.def("device_count", &device_count);
+  m.def("why", [] { return library::cuda::why_no_driver(); });
+  m.def("driver_version", [] { return library::cuda::driver().version; });
+  m.def("facts", &facts_of);
+  m.def("current_device", &current_device);
+  m.def("set_device", &set_current_device);
+  m.def("synchronize", nb::overload_cast<int>(&synchronize), nb::call_guard<nb::gil_scoped_release>());
+}
+
+void bind_memory(nb::module_& m) {
+  m.def("memory", &memory_of);
+  m.def("memory_info", &memory_info);
+  m.def("reset_peak", [](int device) { device_allocator(device).reset_peak(); });
+  m.def(
+      "empty_cache", [](int device) { device_allocator(device).empty_cache(); },
+      nb::call_guard<nb::gil_scoped_release>());
+  m.def("set_memory_fraction", &set_memory_fraction);
+  m.def("record_stream", [](const Tensor& t, int device, uintptr_t handle) {
+    record_stream(t.device().index, t.storage()->data(), stream_of(device, handle));
+  });
+  m.def("is_pinned", [](const Tensor& t) {
+    return t.device().type == DeviceType::CPU && device_count() > 0 && is_pinned(t.storage()->data());
+  });
+  m.def("pinned_storage", [](int64_t bytes) {
+    void* data = allocate_pinned(static_cast<size_t>(bytes));
+    const TensorSpec spec = make_spec(Sizes{SymInt(bytes)}, DType::UInt8);
+    return Tensor(spec, make_ref<Storage>(data, bytes, Device{}, &release_pinned, data));
+  });
+}
+
+void bind_streams(nb::module_& m) {
+  m.def("current_stream", [](int device) { return number(current_stream(device).handle); });
+  m.def("set_stream", [](int device, uintptr_t s) { set_current_stream(stream_of(device, s)); });
+  m.def("pooled_stream",
+        [](int device, int priority) { return number(pooled_stream(device, priority).handle); });
+  m.def(
+      "synchronize_stream", [](int device, uintptr_t s) { synchronize(stream_of(device, s)); },
+      nb::call_guard<nb::gil_scoped_release>());
+  m.def("stream_is_idle", [](int device, uintptr_t s) { return is_idle(stream_of(device, s)); });
+  nb::class_<Event>(m, "Event")
+      .def(nb::init<int, bool, bool>())
+      .def("record", [](Event& e, int device, uintptr_t s) { e.record(stream_of(device, s)); })
+      .def("make_wait", [](const Event& e, int device, uintptr_t s) { e.make_wait(stream_of(device, s)); })
+      .def("query", &Event::has_happened)
+      .def("synchronize", &Event::synchronize, nb::call_guard<nb::gil_scoped_release>())
+      .def("elapsed_time", &Event::milliseconds_until)
+      .def_prop_ro("handle", [](const Event& e) { return reinterpret_cast<uintptr_t>(e.handle()); })
+      .def_prop_ro("device", &Event::device);
+}
+
+}  // namespace
+
+void bind_cuda(nb::module_& m) {
+  nb::module_ cuda = m.def_submodule("_cuda");
+  cuda.attr("is_compiled") = true;
+  cuda.attr("toolkit_version") = CUDA_VERSION;
+  bind_devices(cuda);
+  bind_memory(cuda);
+  bind_streams(cuda);
+}
+
+}  // namespace fl::python
+
+#else
+
+namespace fl::python {
+
+void bind_cuda(nb::module_& m) {
+  nb::module_ cuda = m.def_submodule("_cuda");
+  cuda.attr("is_compiled") = false;
+  cuda.def("device_count", [] { return 0; });
+  cuda.def("why", [] { return "it was built without CUDA's headers"; });
+}
+
+}  // namespace fl::python
+
+#endif

@@ -1,0 +1,314 @@
+// A stand-in for NVIDIA's driver, so that everything but machine code can be tested on a machine without a
+// GPU. Kernels are run by the loop interpreter, from the text in front of their PTX. Device memory lies at
+// addresses that the host can't touch: code that mistakes a device's pointer for its own crashes here as it
+// would with a GPU.
+#include <cuda.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "flambeau/codegen/gpu/compile.h"
+#include "flambeau/loop/interpret.h"
+
+namespace {
+
+using fl::codegen::GpuErrorSlot;
+
+constexpr int kDevices = 2;
+constexpr size_t kBytes = size_t(4) << 30;  // of each device
+constexpr size_t kPage = 4096;
+
+struct Region {
+  char* device = nullptr;         // forbidden addresses
+  char* host = nullptr;           // the same memory
+  std::map<size_t, size_t> used;  // offset -> size
+
+  Region() {
+    const int file = memfd_create("device", 0);
+    if (ftruncate(file, kBytes) != 0) std::abort();
+    host = static_cast<char*>(
+        mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0));
+    device = static_cast<char*>(
+        mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    if (host == MAP_FAILED || device == MAP_FAILED) std::abort();
+    close(file);
+  }
+  bool has(const void* p) const {
+    auto* at = static_cast<const char*>(p);
+    return at >= device && at < device + kBytes;
+  }
+  /// The block that the address is in; nothing where there is none.
+  bool in_use(const void* p, size_t bytes) const {
+    const size_t at = static_cast<size_t>(static_cast<const char*>(p) - device);
+    auto it = used.upper_bound(at);
+    if (it == used.begin()) return false;
+    --it;
+    return at + bytes <= it->first + it->second;
+  }
+};
+
+struct Context {
+  int device;
+};
+struct Module {
+  fl::loop::Kernel kernel;
+};
+struct Event {
+  std::chrono::steady_clock::time_point time;
+  bool recorded = false;
+};
+
+std::recursive_mutex g_mutex;
+Region* g_regions = nullptr;
+Context g_contexts[kDevices] = {{0}, {1}};
+thread_local Context* t_context = nullptr;
+
+Region* region_of(const void* p) {
+  for (int d = 0; d < kDevices; ++d)
+    if (g_regions[d].has(p)) return &g_regions[d];
+  return nullptr;
+}
+
+/// Where the host finds the memory; null where a device address is in no block.
+char* reach(const void* p, size_t bytes) {
+  Region* r = region_of(p);
+  if (!r) return static_cast<char*>(const_cast<void*>(p));
+  if (!r->in_use(p, bytes)) return nullptr;
+  return r->host + (static_cast<const char*>(p) - r->device);
+}
+
+template <class T>
+T* as(CUdeviceptr p) {
+  return reinterpret_cast<T*>(p);
+}
+
+/// Fills the slot from the interpreter's message, by the check whose text it has.
+void report(const fl::loop::Kernel& k, const std::string& message, GpuErrorSlot* slot, int64_t number) {
+  if (slot->state != 0) return;
+  uint32_t check = 0;
+  for (const auto& stage : k.stages)
+    for (const fl::loop::Assert& a : stage.asserts) {
+      const size_t hole = a.message.find("{}");
+      const std::string before = a.message.substr(0, hole);
+      const std::string after = hole == std::string::npos ? "" : a.message.substr(hole + 2);
+      const bool fits = message.starts_with(before) && message.ends_with(after);
+      if (fits) {
+        const std::string value =
+            message.substr(before.size(), message.size() - before.size() - after.size());
+        slot->check = check;
+        slot->kernel = number;
+        if (fl::is_integral(k.insts[a.value].dtype, true))
+          slot->value = fl::loop::ScalarBits::of(static_cast<int64_t>(std::atoll(value.c_str())));
+        slot->state = 2;
+        return;
+      }
+      ++check;
+    }
+}
+
+std::string kernel_text(const char* image) {
+  std::string out;
+  while (std::strncmp(image, "//", 2) == 0) {
+    const char* end = std::strchr(image, '\n');
+    out.append(image + 2, end + 1);
+    image = end + 1;
+  }
+  return out;
+}
+
+}  // namespace
+
+#define FAKE(name) extern "C" __attribute__((visibility("default"))) CUresult CUDAAPI name
+#define LOCK std::lock_guard lock(g_mutex)
+
+FAKE(cuInit)(unsigned) {
+  LOCK;
+  if (!g_regions) g_regions = new Region[kDevices];
+  return CUDA_SUCCESS;
+}
+FAKE(cuDriverGetVersion)(int* v) { return *v = 13000, CUDA_SUCCESS; }
+FAKE(cuGetErrorName)(CUresult e, const char** s) {
+  static thread_local std::string text;
+  text = "CUDA_ERROR_" + std::to_string(e);
+  return *s = text.c_str(), CUDA_SUCCESS;
+}
+FAKE(cuGetErrorString)(CUresult, const char** s) { return *s = "an error of the fake driver", CUDA_SUCCESS; }
+FAKE(cuDeviceGetCount)(int* n) { return *n = kDevices, CUDA_SUCCESS; }
+FAKE(cuDeviceGet)(CUdevice* d, int i) { return *d = i, CUDA_SUCCESS; }
+FAKE(cuDeviceGetName)(char* s, int n, CUdevice d) {
+  return std::snprintf(s, static_cast<size_t>(n), "Fake %d", d), CUDA_SUCCESS;
+}
+FAKE(cuDeviceGetPCIBusId)(char* s, int n, CUdevice d) {
+  return std::snprintf(s, static_cast<size_t>(n), "0000:0%d:00.0", d), CUDA_SUCCESS;
+}
+FAKE(cuDeviceGetUuid)(CUuuid* u, CUdevice d) { return std::memset(u, d + 1, sizeof(*u)), CUDA_SUCCESS; }
+FAKE(cuDeviceTotalMem)(size_t* n, CUdevice) { return *n = kBytes, CUDA_SUCCESS; }
+FAKE(cuDeviceCanAccessPeer)(int* yes, CUdevice, CUdevice) { return *yes = 1, CUDA_SUCCESS; }
+FAKE(cuDeviceGetAttribute)(int* v, CUdevice_attribute a, CUdevice) {
+  switch (a) {
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
+      return *v = 9, CUDA_SUCCESS;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
+      return *v = 0, CUDA_SUCCESS;
+    case CU_DEVICE_ATTRIBUTE_WARP_SIZE:
+      return *v = 32, CUDA_SUCCESS;
+    default:
+      return *v = 1024, CUDA_SUCCESS;
+  }
+}
+FAKE(cuDevicePrimaryCtxRetain)(CUcontext* c, CUdevice d) {
+  return *c = reinterpret_cast<CUcontext>(&g_contexts[d]), CUDA_SUCCESS;
+}
+FAKE(cuCtxSetCurrent)(CUcontext c) { return t_context = reinterpret_cast<Context*>(c), CUDA_SUCCESS; }
+FAKE(cuCtxGetCurrent)(CUcontext* c) { return *c = reinterpret_cast<CUcontext>(t_context), CUDA_SUCCESS; }
+FAKE(cuCtxSynchronize)() { return t_context ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT; }
+FAKE(cuCtxEnablePeerAccess)(CUcontext, unsigned) { return CUDA_SUCCESS; }
+FAKE(cuCtxGetStreamPriorityRange)(int* a, int* b) { return *a = 0, *b = -5, CUDA_SUCCESS; }
+
+FAKE(cuMemAlloc)(CUdeviceptr* out, size_t bytes) {
+  LOCK;
+  if (!t_context) return CUDA_ERROR_INVALID_CONTEXT;
+  Region& r = g_regions[t_context->device];
+  const size_t size = (bytes + kPage - 1) / kPage * kPage;
+  size_t at = 0;
+  for (const auto& [offset, used] : r.used) {
+    if (offset >= at + size) break;
+    at = offset + used;
+  }
+  if (at + size > kBytes) return CUDA_ERROR_OUT_OF_MEMORY;
+  r.used[at] = size;
+  // What a kernel reads before it writes shows.
+  std::memset(r.host + at, 0xcb, std::min<size_t>(size, 1 << 22));
+  return *out = reinterpret_cast<CUdeviceptr>(r.device + at), CUDA_SUCCESS;
+}
+FAKE(cuMemFree)(CUdeviceptr p) {
+  LOCK;
+  Region* r = region_of(as<void>(p));
+  return r && r->used.erase(static_cast<size_t>(as<char>(p) - r->device)) ? CUDA_SUCCESS
+                                                                          : CUDA_ERROR_INVALID_VALUE;
+}
+FAKE(cuMemGetInfo)(size_t* free, size_t* total) {
+  LOCK;
+  *total = *free = kBytes;
+  for (const auto& [offset, size] : g_regions[t_context->device].used) *free -= size;
+  return CUDA_SUCCESS;
+}
+FAKE(cuMemHostAlloc)(void** p, size_t bytes, unsigned) {
+  *p = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
+  return *p ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+FAKE(cuMemFreeHost)(void* p) { return std::free(p), CUDA_SUCCESS; }
+FAKE(cuPointerGetAttribute)(void*, CUpointer_attribute, CUdeviceptr) { return CUDA_ERROR_INVALID_VALUE; }
+FAKE(cuMemcpyAsync)(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream) {
+  LOCK;
+  char *a = reach(as<void>(to), bytes), *b = reach(as<void>(from), bytes);
+  if (!a || !b || !t_context) return CUDA_ERROR_INVALID_VALUE;
+  return std::memmove(a, b, bytes), CUDA_SUCCESS;
+}
+FAKE(cuMemcpyPeerAsync)(CUdeviceptr to, CUcontext, CUdeviceptr from, CUcontext, size_t bytes, CUstream s) {
+  return cuMemcpyAsync(to, from, bytes, s);
+}
+FAKE(cuMemcpy2DAsync)(const CUDA_MEMCPY2D*, CUstream) { return CUDA_ERROR_NOT_SUPPORTED; }
+FAKE(cuMemsetD8Async)(CUdeviceptr to, unsigned char value, size_t bytes, CUstream) {
+  LOCK;
+  char* a = reach(as<void>(to), bytes);
+  return a ? (std::memset(a, value, bytes), CUDA_SUCCESS) : CUDA_ERROR_INVALID_VALUE;
+}
+
+FAKE(cuStreamCreateWithPriority)(CUstream* s, unsigned, int) {
+  return *s = reinterpret_cast<CUstream>(new int), CUDA_SUCCESS;
+}
+FAKE(cuStreamDestroy)(CUstream s) { return delete reinterpret_cast<int*>(s), CUDA_SUCCESS; }
+FAKE(cuStreamSynchronize)(CUstream) { return CUDA_SUCCESS; }
+FAKE(cuStreamQuery)(CUstream) { return CUDA_SUCCESS; }
+FAKE(cuStreamWaitEvent)(CUstream, CUevent, unsigned) { return CUDA_SUCCESS; }
+FAKE(cuLaunchHostFunc)(CUstream, CUhostFn f, void* data) { return f(data), CUDA_SUCCESS; }
+FAKE(cuEventCreate)(CUevent* e, unsigned) { return *e = reinterpret_cast<CUevent>(new Event), CUDA_SUCCESS; }
+FAKE(cuEventDestroy)(CUevent e) { return delete reinterpret_cast<Event*>(e), CUDA_SUCCESS; }
+FAKE(cuEventRecord)(CUevent e, CUstream) {
+  auto* event = reinterpret_cast<Event*>(e);
+  event->recorded = true;
+  return event->time = std::chrono::steady_clock::now(), CUDA_SUCCESS;
+}
+FAKE(cuEventQuery)(CUevent) { return CUDA_SUCCESS; }
+FAKE(cuEventSynchronize)(CUevent) { return CUDA_SUCCESS; }
+FAKE(cuEventElapsedTime)(float* ms, CUevent a, CUevent b) {
+  const auto *from = reinterpret_cast<Event*>(a), *to = reinterpret_cast<Event*>(b);
+  if (!from->recorded || !to->recorded) return CUDA_ERROR_INVALID_HANDLE;
+  *ms = std::chrono::duration<float, std::milli>(to->time - from->time).count();
+  return CUDA_SUCCESS;
+}
+
+FAKE(cuModuleLoadDataEx)(CUmodule* m, const void* image, unsigned, CUjit_option*, void**) {
+  try {
+    *m = reinterpret_cast<CUmodule>(
+        new Module{fl::loop::parse_kernel(kernel_text(static_cast<const char*>(image)))});
+    return CUDA_SUCCESS;
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "fake driver: %s\n", e.what());
+    return CUDA_ERROR_INVALID_PTX;
+  }
+}
+FAKE(cuModuleUnload)(CUmodule m) { return delete reinterpret_cast<Module*>(m), CUDA_SUCCESS; }
+FAKE(cuModuleGetFunction)(CUfunction* f, CUmodule m, const char*) {
+  return *f = reinterpret_cast<CUfunction>(m), CUDA_SUCCESS;
+}
+FAKE(cuFuncSetAttribute)(CUfunction, CUfunction_attribute, int) { return CUDA_SUCCESS; }
+FAKE(cuFuncGetAttribute)(int* v, CUfunction_attribute, CUfunction) { return *v = 0, CUDA_SUCCESS; }
+FAKE(cuOccupancyMaxActiveBlocksPerMultiprocessor)(int* n, CUfunction, int, size_t) {
+  return *n = 1, CUDA_SUCCESS;
+}
+FAKE(cuLaunchKernel)
+(CUfunction f, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned, unsigned, unsigned, CUstream,
+ void** params, void**) {
+  LOCK;
+  if (!t_context) return CUDA_ERROR_INVALID_CONTEXT;
+  if (blocks == 0 || threads == 0 || threads > 1024) return CUDA_ERROR_INVALID_VALUE;
+  const fl::loop::Kernel& k = reinterpret_cast<Module*>(f)->kernel;
+  std::vector<void*> buffers;
+  std::vector<int64_t> sizes;
+  std::vector<fl::loop::ScalarBits> scalars;
+  for (const fl::loop::Buffer& b : k.buffers) {
+    void* at = *params;
+    if (!b.by_value) {
+      at = *static_cast<void**>(*params);
+      Region* r = region_of(at);
+      // Of another device, of the host, or not in use: a GPU would fault, or compute garbage.
+      if (at && (r != &g_regions[t_context->device] || !(at = reach(at, 0))))
+        return CUDA_ERROR_ILLEGAL_ADDRESS;
+    }
+    buffers.push_back(at);
+    ++params;
+  }
+  for (size_t s = 0; s < k.sizes.size(); ++s) sizes.push_back(*static_cast<int64_t*>(*params++));
+  for (size_t p = 0; p < k.params.size(); ++p) {
+    fl::loop::ScalarBits bits;
+    std::memcpy(bits.bytes, *params++, static_cast<size_t>(fl::size_of(k.params[p])));
+    scalars.push_back(bits);
+  }
+  auto* slot = *static_cast<GpuErrorSlot**>(params[0]);
+  try {
+    fl::loop::interpret(k, buffers, sizes, scalars);
+  } catch (const fl::IndexError& e) {
+    report(k, e.message(), slot, *static_cast<int64_t*>(params[1]));
+  }
+  return CUDA_SUCCESS;
+}
+
+FAKE(cuStreamBeginCapture)(CUstream, CUstreamCaptureMode) { return CUDA_ERROR_NOT_SUPPORTED; }
+FAKE(cuStreamEndCapture)(CUstream, CUgraph*) { return CUDA_ERROR_NOT_SUPPORTED; }
+FAKE(cuStreamIsCapturing)(CUstream, CUstreamCaptureStatus* s) {
+  return *s = CU_STREAM_CAPTURE_STATUS_NONE, CUDA_SUCCESS;
+}
+FAKE(cuThreadExchangeStreamCaptureMode)(CUstreamCaptureMode*) { return CUDA_SUCCESS; }
+FAKE(cuGraphInstantiate)(CUgraphExec*, CUgraph, unsigned long long) { return CUDA_ERROR_NOT_SUPPORTED; }
+FAKE(cuGraphLaunch)(CUgraphExec, CUstream) { return CUDA_ERROR_NOT_SUPPORTED; }
+FAKE(cuGraphDestroy)(CUgraph) { return CUDA_SUCCESS; }
+FAKE(cuGraphExecDestroy)(CUgraphExec) { return CUDA_SUCCESS; }

@@ -100,6 +100,12 @@ class DeviceAllocator final : public Allocator {
     std::vector<CUstream>& list = it->second->other_streams;
     if (std::find(list.begin(), list.end(), stream) == list.end()) list.push_back(stream);
   }
+  std::pair<char*, size_t> block_of(const char* at) const {
+    std::lock_guard lock(mutex_);
+    for (const auto& [data, block] : blocks_)
+      if (at >= block->data && at < block->data + block->size) return {block->data, block->size};
+    FL_RAISE(RuntimeError, "cuda:{} has no memory at this address that this library gave out", device_);
+  }
   void set_limit(int64_t bytes) {
     std::lock_guard lock(mutex_);
     limit_ = bytes;
@@ -331,6 +337,9 @@ PinnedMemory& pinned() {
 
 Allocator& device_allocator(int device) { return instance(device); }
 void record_stream(int device, void* data, Stream s) { instance(device).record(data, s.handle); }
+std::pair<char*, size_t> block_of(int device, const void* data) {
+  return instance(device).block_of(static_cast<const char*>(data));
+}
 int64_t peak_reserved(int device) { return instance(device).peak_reserved(); }
 
 void set_memory_fraction(int device, double fraction) {

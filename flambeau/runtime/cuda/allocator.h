@@ -12,6 +12,9 @@ Allocator& device_allocator(int device);
 
 /// The block that holds `data` is also used by work put into s so far: it is given out again only after that.
 void record_stream(int device, void* data, Stream s);
+/// Address and size of the block that was given out and holds the address; raises RuntimeError where there is
+/// none.
+std::pair<char*, size_t> block_of(int device, const void* data);
 /// No more than this part of the device's memory is taken, in (0, 1].
 void set_memory_fraction(int device, double fraction);
 /// Free and all bytes of the device, as the driver sees them.

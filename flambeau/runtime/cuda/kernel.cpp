@@ -2,6 +2,7 @@
 
 #include "flambeau/base/option.h"
 #include "flambeau/base/small_vector.h"
+#include "flambeau/runtime/cuda/host_kernel.h"
 #include "flambeau/runtime/cuda/reports.h"
 
 namespace fl::runtime::cuda {
@@ -59,7 +60,7 @@ class Kernel final : public codegen::Launchable {
       out += c;
       if (c == '\n') out += "//";
     }
-    return out + "\n" + ptx;
+    return out + "\n\n" + ptx;
   }
 
   void load(const loop::Kernel& k) {
@@ -98,10 +99,23 @@ class Kernel final : public codegen::Launchable {
 std::vector<std::shared_ptr<const codegen::Launchable>> compile(std::span<const loop::Kernel> kernels,
                                                                 int device) {
   const DeviceFacts& f = facts(device);
-  const auto codes = codegen::compile_for_gpu(kernels, {.capability = 10 * f.major + f.minor});
+  const codegen::GpuTarget target{.capability = 10 * f.major + f.minor};
   std::vector<std::shared_ptr<const codegen::Launchable>> out;
-  for (size_t n = 0; n < kernels.size(); ++n)
-    out.push_back(std::make_shared<Kernel>(kernels[n], codes[n], device));
+  try {
+    const auto codes = codegen::compile_for_gpu(kernels, target);
+    for (size_t n = 0; n < kernels.size(); ++n)
+      out.push_back(std::make_shared<Kernel>(kernels[n], codes[n], device));
+    return out;
+  } catch (const NotImplementedError&) {
+    out.clear();
+  }
+  for (const loop::Kernel& k : kernels) {
+    try {
+      out.push_back(std::make_shared<Kernel>(k, codegen::compile_for_gpu(k, target), device));
+    } catch (const NotImplementedError&) {
+      out.push_back(host_kernel(k, device));
+    }
+  }
   return out;
 }
 

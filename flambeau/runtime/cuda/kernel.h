@@ -10,7 +10,8 @@
 
 namespace fl::runtime::cuda {
 
-/// Compiles kernels for a device, or finds them compiled.
+/// Compiles kernels for a device, or finds them compiled. Those that have no code for GPUs run on the CPU
+/// (host_kernel.h).
 std::vector<std::shared_ptr<const codegen::Launchable>> compile(std::span<const loop::Kernel> kernels,
                                                                 int device);
 

@@ -51,7 +51,7 @@ TEST(ProgramFile, DamageIsAnError) {
         damaged(text, "\"sizes\": [\n    \"s0\"", "\"sizes\": [\n    \"s99\""),
         damaged(text, "kernel ", "kernel (")})
     EXPECT_THROW(load_program(bad), ValueError) << bad.substr(0, 80);
-  EXPECT_THROW(load_program(damaged(text, "\"version\": 1", "\"version\": 77")), RuntimeError);
+  EXPECT_THROW(load_program(damaged(text, "\"version\": 2", "\"version\": 77")), RuntimeError);
   EXPECT_THROW(load_program(damaged(text, "\"library\": \"mm\"", "\"library\": \"my_mm\"")), RuntimeError);
 }
 

@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "flambeau/runtime/library_calls.h"
+#include "flambeau/runtime/call_arguments.h"
 #include "flambeau/tensor/element.h"
 
 namespace fl::runtime::test {
@@ -112,7 +112,7 @@ inline void run(const OpInfo& op, const std::vector<Value>& args, std::vector<Op
     out.push_back(o->layout());
     out_data.push_back(o->data());
   }
-  prepare_library_call(op, args, in, out)(in_data.data(), out_data.data());
+  prepare_library_call({op, args, in, out})(in_data.data(), out_data.data());
 }
 
 /// One rounding to the dtype, and a little of float32's.

@@ -1,4 +1,4 @@
-#include "flambeau/runtime/library_calls.h"
+#include "flambeau/runtime/call_arguments.h"
 
 #include <gtest/gtest.h>
 
@@ -48,9 +48,9 @@ TEST(RuntimeLibraryCalls, OperatorsWithoutARoutineAreRefused) {
   op.schema = parse_schema("nonzero(Tensor self) -> Tensor");
   op.library = LibraryCall::Nonzero;
   const std::vector<OperandLayout> in = {{DType::Float32, {3}, {1}}};
-  EXPECT_THROW(prepare_library_call(op, {GraphRef{0, 0}}, in, {}), NotImplementedError);
+  EXPECT_THROW(prepare_library_call({op, {GraphRef{0, 0}}, in, {}}), NotImplementedError);
   op.library = LibraryCall::None;
-  EXPECT_THROW(prepare_library_call(op, {GraphRef{0, 0}}, in, {}), InternalError);
+  EXPECT_THROW(prepare_library_call({op, {GraphRef{0, 0}}, in, {}}), InternalError);
 }
 
 }  // namespace

@@ -176,7 +176,7 @@ TEST(RuntimeConvolution, ComplexNumbers) {
                         LibraryCall::Convolution);
   void* const operands[] = {const_cast<Complex*>(x), const_cast<Complex*>(w)};
   void* const results[] = {out};
-  prepare_library_call(op, args, in, {{DType::Complex64, {1, 1, 2}, {2, 2, 1}}})(operands, results);
+  prepare_library_call({op, args, in, {{DType::Complex64, {1, 1, 2}, {2, 2, 1}}}})(operands, results);
   EXPECT_EQ(out[0], Complex(5, 5) + Complex(-1, 0));
   EXPECT_EQ(out[1], Complex(1, 3) + Complex(0, 2));
 }

@@ -104,8 +104,8 @@ TEST_F(RuntimeMatmul, PreparedCallsRunInParallelRegions) {
   b.fill(4);
   Operand expected(DType::Float32, {96, 64});
   test::run(product_operator(2), {kLeft, kRight}, {&a, &b}, {&expected});
-  const PreparedCall call = prepare_library_call(product_operator(2), {kLeft, kRight},
-                                                 {a.layout(), b.layout()}, {expected.layout()});
+  const PreparedCall call = prepare_library_call(
+      {product_operator(2), {kLeft, kRight}, {a.layout(), b.layout()}, {expected.layout()}});
   std::vector<Operand> made(8, Operand(DType::Float32, {96, 64}));
   parallel_for(8, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {

@@ -39,6 +39,11 @@ endif
 test-python: test-cpp
 	@if compgen -G "$(BUILD)/python/flambeau/*.so" > /dev/null && [ -d tests/python ]; then \
 	  PYTHONPATH=$(BUILD)/python $(PYTHON_ENV) -m pytest -q tests/python; \
+	  if [ $(HAVE_GPU) = 0 ] && [ -e $(BUILD)/tests/libfake_cuda_driver.so ]; then \
+	    echo "test: CUDA without a GPU: a stand-in for the driver interprets the kernels"; \
+	    FLAMBEAU_CUDA_DRIVER=$(BUILD)/tests/libfake_cuda_driver.so PYTHONPATH=$(BUILD)/python $(PYTHON_ENV) \
+	      -m pytest -q tests/python/cuda; \
+	  fi; \
 	else \
 	  echo "test: the Python module is not built: tests/python is not run"; \
 	fi

@@ -1,6 +1,7 @@
 // _C._cuda: what flambeau.cuda is made of. Built without CUDA's headers it has device_count() and why()
 // alone.
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
 
 #include "flambeau/ops/functions.h"
 #include "module.h"

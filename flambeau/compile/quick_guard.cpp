@@ -40,6 +40,8 @@ QuickGuard::QuickGuard(const trace::TracedProgram& p) {
         auto it = std::find(symbols.begin(), symbols.end(), s.expr());
         out.sizes.push_back(-1 - (it - symbols.begin()));
         if (it == symbols.end()) symbols.push_back(s.expr());
+        plain_ = plain_ && s.expr().lower() != 1;
+        if (s.expr().lower() == 0) out.lower = 0;
       } else {
         plain_ = false;
       }
@@ -72,7 +74,7 @@ bool QuickGuard::fits(const Input& want, const Tensor& t, int64_t* symbols) {
       continue;
     }
     int64_t& value = symbols[-1 - expected];
-    if (size < 2 || (value != 0 && value != size)) return false;
+    if (size < want.lower || (value != 0 && value != size)) return false;
     value = size;
   }
   if (want.contiguous) return t.is_contiguous();

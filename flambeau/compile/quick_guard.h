@@ -26,6 +26,7 @@ class QuickGuard {
     bool requires_grad, is_leaf, contiguous;
     std::vector<int64_t> sizes;    // a number, or -1 - k for symbol k
     std::vector<int64_t> strides;  // where not contiguous
+    int64_t lower = 2;             // of symbols
   };
   bool fits(const trace::TracedProgram& p, const Tensors& args) const;
   static bool fits(const Input& want, const Tensor& t, int64_t* symbols);

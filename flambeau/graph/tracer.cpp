@@ -30,7 +30,8 @@ void settle_small_sizes(TensorSpec& spec) {
   const sym::ShapeEnv* env = sym::ShapeEnv::active();
   if (!env) return;
   for (SymInt& size : spec.sizes) {
-    if (!size.is_symbolic() || size.expr().is_symbol() || known_true(sym::Relation::Le, 2, size)) continue;
+    if (!size.is_symbolic() || known_true(sym::Relation::Le, 2, size)) continue;
+    if (size.expr().is_symbol() && size.expr().lower() == 1) continue;  // see TraceOptions::one_varies
     if (env->hint(size.expr()) && size < SymInt(2)) size = size.guard_int();
   }
 }

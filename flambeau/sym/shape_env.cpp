@@ -56,9 +56,10 @@ uint64_t ShapeEnv::next_id() {
   return ++last;
 }
 
-Expr ShapeEnv::create_symbol(int64_t hint) {
-  FL_ASSERT(hint >= 2, "a size of {} is a constant", hint);
-  Expr s = Expr::symbol(fmt::format("s{}", symbols_++), 2);
+Expr ShapeEnv::create_symbol(int64_t hint, int64_t lower) {
+  FL_ASSERT(hint >= lower, "a size of {} is a constant", hint);
+  const char* prefix = lower == 2 ? "s" : lower == 1 ? "t" : "n";  // a name has one lower bound
+  Expr s = Expr::symbol(fmt::format("{}{}", prefix, symbols_++), lower);
   hints_[s] = hint;
   return s;
 }

@@ -19,8 +19,9 @@ struct Guard {
 
 class ShapeEnv {
  public:
-  /// A new symbol s0, s1, ... of lower bound 2 with an example value of 2 or more. 0 and 1 are never symbols.
-  Expr create_symbol(int64_t hint);
+  /// A new symbol s0, s1, ... with an example value. Sizes of 0 and 1 are no symbols: rules tell empty and
+  /// broadcast dimensions by that. Another lower bound is for numbers that are no sizes yet.
+  Expr create_symbol(int64_t hint, int64_t lower = 2);
   /// A new symbol u0, u1, ... >= 0 whose value is known only when the program runs. Branching on it raises.
   Expr create_unbacked();
   /// A new symbol >= 0 whose value is given at each call but that no guard may mention (a random offset,

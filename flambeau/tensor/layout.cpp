@@ -17,14 +17,16 @@ constexpr std::array<int, 5> kChannelsLast3d{1, 4, 3, 2, 0};
 /// Size 1 and 0 hold no symbols, so that this decides nearly always without a guard.
 bool is_one(SymInt size) { return size.same_as(1) || (size.is_symbolic() && size == SymInt(1)); }
 
-/// `stride` continues a dense run of `expected` elements. Known first: a guard only if needed.
-bool matches(SymInt stride, SymInt expected) { return stride.same_as(expected) || stride == expected; }
+/// Whether a dimension continues a dense run of `expected` elements. What is known comes first: a guard only
+/// if needed.
+bool continues(SymInt size, SymInt stride, SymInt expected) {
+  return stride.same_as(expected) || is_one(size) || stride == expected;
+}
 
 bool dense_in_order(const TensorSpec& s, std::span<const int> order) {
   SymInt expected = 1;
   for (const int d : order) {
-    if (is_one(s.sizes[d])) continue;
-    if (!matches(s.strides[d], expected)) return false;
+    if (!continues(s.sizes[d], s.strides[d], expected)) return false;
     expected *= s.sizes[d];
   }
   return true;
@@ -38,8 +40,7 @@ bool is_row_major(const TensorSpec& s) {
   SymInt expected = 1;
   bool dense = true;
   for (int d = s.dim() - 1; d >= 0 && dense; --d) {
-    if (is_one(s.sizes[d])) continue;
-    dense = matches(s.strides[d], expected);
+    dense = continues(s.sizes[d], s.strides[d], expected);
     expected *= s.sizes[d];
   }
   return dense || is_empty(s);

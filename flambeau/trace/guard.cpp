@@ -46,6 +46,12 @@ std::string sharing_difference(const TracedProgram& p, const Tensors& args, size
   return {};
 }
 
+/// Of the values that an input's size may have.
+int64_t lower_bound(SymInt size) {
+  if (!size.is_symbolic()) return 0;
+  return size.expr().is_symbol() ? size.expr().lower() : 2;
+}
+
 std::string size_difference(const TracedProgram& p, const Tensors& args, const graph::SymbolValues& symbols) {
   for (size_t i = 0; i < args.size(); ++i) {
     const TensorSpec want = symbols.evaluate(p.inputs[i].spec);
@@ -54,7 +60,7 @@ std::string size_difference(const TracedProgram& p, const Tensors& args, const g
       if (!size.same_as(want.sizes[d]))
         return fmt::format("size {} of dimension {} of {}, captured for {}", size, d, name_of(p, i),
                            p.inputs[i].spec.sizes[d]);
-      if (p.inputs[i].spec.sizes[d].is_symbolic() && size.expect_int() < 2)
+      if (size.expect_int() < lower_bound(p.inputs[i].spec.sizes[d]))
         return fmt::format("size {} of dimension {} of {}: 0 and 1 are captured for themselves", size, d,
                            name_of(p, i));
       if (size.expect_int() > 1 && !args[i].strides()[d].same_as(want.strides[d]))

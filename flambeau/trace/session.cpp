@@ -145,9 +145,10 @@ Tensor Session::Recorder::add_input(const Tensor& real, int index, const Tensors
     return fakes[info.same_as];
   }
   // Memory that inputs share has constant sizes: how they overlap depends on them.
-  TensorSpec spec = shared
-                        ? real.spec()
-                        : symbolic_spec(*graph().shape_env, real.spec(), marked_dims(real, index, options));
+  const int64_t lower = options.numbers.count(index) ? 0 : options.one_varies && real.is_contiguous() ? 1 : 2;
+  TensorSpec spec =
+      shared ? real.spec()
+             : symbolic_spec(*graph().shape_env, real.spec(), marked_dims(real, index, options), lower);
   const std::string name =
       index < static_cast<int>(options.names.size()) ? options.names[index] : fmt::format("arg{}", index);
   StandingStorage& s = standing(real, {Outer::Kind::Input, index}, shared ? SymInt(0) : real.offset());

@@ -5,17 +5,29 @@
 
 namespace fl::trace {
 
-TensorSpec symbolic_spec(sym::ShapeEnv& env, const TensorSpec& example, const std::vector<bool>& dynamic) {
+namespace {
+
+/// The example in the place of a size of 1 that is to vary: unlike the sizes that programs have.
+constexpr int64_t kStandsForOne = 1009;
+
+}  // namespace
+
+TensorSpec symbolic_spec(sym::ShapeEnv& env, const TensorSpec& example, const std::vector<bool>& dynamic,
+                         int64_t lower) {
   TensorSpec s = example;
   const int n = s.dim();
   bool any = false;
   for (int d = 0; d < n; ++d) {
     const int64_t size = example.sizes[d].expect_int();
-    if (!dynamic[d] || size < 2) continue;
-    s.sizes[d] = SymInt(env.create_symbol(size));
+    if (!dynamic[d] || size < lower) continue;
+    s.sizes[d] = SymInt(env.create_symbol(lower == 1 && size == 1 ? kStandsForOne : size, lower));
     any = true;
   }
   if (!any) return s;
+  if (lower == 1) {
+    s.strides = contiguous_strides(s.sizes);
+    return s;
+  }
   // From the smallest stride up; among equal strides from the last dimension, which a contiguous tensor has
   // innermost. Each stride is a product of a stride and a size found before, where the numbers agree.
   std::vector<int> order(static_cast<size_t>(n));

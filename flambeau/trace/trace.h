@@ -3,6 +3,7 @@
 #pragma once
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -21,6 +22,11 @@ struct TraceOptions {
   bool dynamic = false;
   /// Input number -> dimensions whose size is a symbol.
   std::map<int, std::vector<int>> dynamic_dims{};
+  /// Inputs whose symbols are numbers rather than sizes: 0 and 1, too.
+  std::set<int> numbers{};
+  /// Sizes of 1 that are to be symbols become so, where nothing requires gradients: they stand for an example
+  /// of another size. See is_right_for_ones().
+  bool one_varies = false;
   /// Names of the inputs in the graph; arg0, arg1, ... where there is none.
   std::vector<std::string> names{};
 };
@@ -127,6 +133,10 @@ class InputPlan {
 /// Why the program must not be run with these arguments, or nothing: the first difference from what it was
 /// captured for.
 std::string why_not(const TracedProgram& p, const Tensors& args);
+
+/// Whether the graph of a program traced with TraceOptions::one_varies is right for sizes of 1 as well: every
+/// operator's rule gives the same shapes with 1 in the place of those symbols.
+bool is_right_for_ones(const TracedProgram& p);
 
 /// Raises UnsupportedError where the function reads elements, and whatever the function raises. What the
 /// function did to .grad and to other state of real tensors is undone.

@@ -107,7 +107,7 @@ std::string text(PyObject* o) {
 std::string difference(const Place& p, PyObject* o) {
   switch (p.check) {
     case Check::Number:
-      return fmt::format("it is {}, captured for an int of 2 or more", text(o));
+      return fmt::format("it is {}, captured for an int of 0 or more", text(o));
     case Check::Absent:
       return "it exists now";
     case Check::Type:
@@ -343,7 +343,7 @@ bool may_vary(PyObject* o) {
   if (!PyLong_CheckExact(o)) return false;
   int overflow = 0;
   const long long n = PyLong_AsLongLongAndOverflow(o, &overflow);
-  return !overflow && n >= 2 && n < (1LL << 40);
+  return !overflow && n >= 0 && n < (1LL << 40);
 }
 
 std::string place_name(const std::vector<Place>& places, int k, PyCodeObject* code) {
@@ -378,6 +378,8 @@ std::string place_name(const std::vector<Place>& places, int k, PyCodeObject* co
     case Step::Dictionary:
       return parent() + ".__dict__";
     case Step::DictItem:
+      if (p.parent >= 0 && places[static_cast<size_t>(p.parent)].step == Step::Dictionary)
+        return place_name(places, places[static_cast<size_t>(p.parent)].parent, code) + "." + key();
       return p.parent >= 0 && places[static_cast<size_t>(p.parent)].step == Step::Constant
                  ? parent() + "." + key()
                  : fmt::format("{}[{}]", parent(), text(p.key));

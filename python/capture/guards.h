@@ -54,7 +54,7 @@ enum class Check : uint8_t {
   SetEqual,     ///< a set equal to `expected`, of its type
   Code,         ///< a function of the code expected[0] and the globals expected[1]
   TypeVersion,  ///< a type that was not changed since its version was `index`
-  Number,       ///< an int of 2 or more
+  Number,       ///< an int of 0 or more
   SameAs,       ///< the object of place `index`
 };
 

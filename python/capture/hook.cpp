@@ -110,16 +110,22 @@ bool is_skipped(PyCodeObject* code) {
 }
 
 /// An int that is another one now becomes a symbol in the next capture.
-void note_changed_number(const GuardProgram& guards, PyCodeObject* code, State& state) {
+void note_changed_number(const Region& region, PyCodeObject* code, State& state) {
+  const GuardProgram& guards = region.guards;
   const int k = guards.failed();
   if (k < 0) return;
   const Place& p = guards.places()[static_cast<size_t>(k)];
   PyObject* now = guards.value(k);
   if (p.check != Check::Equal || !now || !may_vary(now) || !may_vary(p.expected)) return;
-  // Numbers of modules say what the module is.
-  PyObject* parent = p.parent >= 0 ? guards.value(p.parent) : nullptr;
-  if (parent && builtins().is_module(parent)) return;
-  state.varying.insert(guards.name(k, code));
+  // Numbers of modules say what the module is, but for those that the program itself changes.
+  int owner = p.parent;
+  if (owner >= 0 && guards.places()[static_cast<size_t>(owner)].step == Step::Dictionary)
+    owner = guards.places()[static_cast<size_t>(owner)].parent;
+  PyObject* parent = owner >= 0 ? guards.value(owner) : nullptr;
+  const std::string name = guards.name(k, code);
+  if (state.fixed.count(name) || (parent && builtins().is_module(parent) && !region.changes.count(name)))
+    return;
+  state.varying.insert(name);
 }
 
 /// Sizes that differ from those of an earlier capture of the same inputs are symbols in the next.
@@ -127,7 +133,7 @@ void note_changed_sizes(Frame* f, State& state) {
   std::vector<PyObject*> places;
   for (const auto& region : state.regions) {
     if (!region->guards.check(f, places, nullptr)) {
-      note_changed_number(region->guards, code_of(f), state);
+      note_changed_number(*region, code_of(f), state);
       continue;
     }
     const auto& known = region->program().inputs;

@@ -57,7 +57,8 @@ struct Region {
   int next_unit = 0;
   Modes modes_before, modes_after;
   std::shared_ptr<GraphReport> report = std::make_shared<GraphReport>();
-  std::string why_it_ends;  ///< empty where it returns
+  std::set<std::string> changes;  ///< names of the attributes that it changes
+  std::string why_it_ends;        ///< empty where it returns
   int64_t runs = 0;
 };
 
@@ -66,6 +67,7 @@ struct State {
   std::vector<std::shared_ptr<Region>> regions;
   std::map<size_t, std::set<int>> dynamic_dims;  ///< by the number of the input
   std::set<std::string> varying;                 ///< names of places whose ints are symbols
+  std::set<std::string> fixed;                   ///< of ints that graphs need as numbers
   bool hopeless = false;                         ///< nothing to capture here: runs natively
   int failures = 0;
   int64_t nothing_for = 0;  ///< steps before which there is nothing to capture
@@ -102,13 +104,16 @@ bool is_logged(std::string_view what);
 /// Captures from where a frame stands. Null if there is nothing to gain; then state.nothing_for says how far.
 /// Raises what fullgraph asks for.
 std::shared_ptr<Region> capture_region(PyThreadState* thread, Frame* frame, Unit& unit, State& state,
-                                       std::string reason);
+                                       const std::string& reason);
 
 /// Runs a region on a frame whose guards hold. The value to return, or null with the frame ready to go on;
 /// with *failed set where the graph raised: then the frame is as it was. Python's error is set if a
 /// backend's function raised it.
 PyObject* run_region(Region& region, Frame* frame, const std::vector<PyObject*>& places,
                      const Tensors& inputs, bool* failed);
+
+/// An int that varies goes into a graph as the size of a tensor without elements.
+Tensor size_tensor(PyObject* number);
 
 /// Whether the region may run; fills what it finds.
 bool accepts(Region& region, Frame* frame, std::vector<PyObject*>& places, Tensors& inputs, std::string* why);

@@ -198,6 +198,23 @@ void World::guard_changed() {
       if (s.real != o.target && Py_TYPE(s.real) == Py_TYPE(o.target)) differ(o.place, s.place);
 }
 
+std::set<std::string> World::changed_attributes() const {
+  std::set<std::string> out;
+  const auto add = [&](int place, PyObject* key) {
+    std::string owner = place_name(places_, place, code_of(root_));
+    if (owner.ends_with(".__dict__")) owner.erase(owner.rfind('.'));
+    if (PyUnicode_Check(key)) out.insert(owner + "." + PyUnicode_AsUTF8(key));
+  };
+  PyObject *key, *value;
+  for (const Overlay& o : overlays_)
+    for (Py_ssize_t at = 0; o.place >= 0 && PyDict_Next(o.changes, &at, &key, &value);) add(o.place, key);
+  for (const Shadow& s : shadows_)
+    for (Py_ssize_t at = 0;
+         PyDict_Check(s.shadow) && is_changed(s) && PyDict_Next(s.shadow, &at, &key, &value);)
+      if (PyDict_GetItem(s.before.ptr(), key) != value) add(s.place, key);
+  return out;
+}
+
 // --- wrap ---
 
 PyObject* World::wrap(PyObject* real, int at) {

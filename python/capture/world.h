@@ -166,6 +166,8 @@ class World {
     auto it = handled_.find(exception);
     return it == handled_.end() ? -1 : it->second;
   }
+  /// Names of the places of attributes that the program changes.
+  std::set<std::string> changed_attributes() const;
   /// The lines of the program that lead to where it is, outermost first.
   std::string user_stack() const;
   /// For the end of a capture: two objects of a kind stay two where one of them is changed.

@@ -5,8 +5,8 @@ registered = {}  # name -> function
 
 
 def register_backend(compiler_fn=None, name=None, tags=()):
-    """Makes a function of a GraphModule and example inputs a backend that compile() knows by name: its own, if
-    none is given. Also a decorator. Tags have no effect but in list_backends().
+    """Makes a function of a GraphModule and example inputs a backend that compile() knows by name: its own,
+    if none is given. Also a decorator. Tags have no effect but in list_backends().
     """
     if compiler_fn is None:
         return lambda fn: register_backend(fn, name, tags)
@@ -40,4 +40,5 @@ def lookup_backend(compiler_fn):
 def list_backends(exclude_tags=("debug", "experimental")):
     """Names for compile(backend=...), those left out that are registered with one of the tags."""
     hidden = set(exclude_tags or ())
-    return sorted({*_C.list_backends(), *(name for name, f in registered.items() if not hidden & set(f._tags))})
+    shown = (name for name, f in registered.items() if not hidden & set(f._tags))
+    return sorted({*_C.list_backends(), *shown})

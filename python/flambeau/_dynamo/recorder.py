@@ -14,15 +14,15 @@ from ..fx.node import map_aggregate
 from ..nn import Module, Parameter
 from .exc import BackendCompilerFailed
 
-_OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
-              ast.Mod: operator.mod}
+_OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
+              ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod}
 
 
 class Recorder:
     """Takes the calls of a program one by one, from the capture in C++.
 
-    The program's values stand for nodes: `nodes` has the node of each tensor by its id; tensors that were met are
-    kept, so that ids stay theirs.
+    The program's values stand for nodes: `nodes` has the node of each tensor by its id; tensors that were met
+    are kept, so that ids stay theirs.
     """
 
     def __init__(self):
@@ -30,19 +30,20 @@ class Recorder:
         self.nodes = {}
         self.symbols = {}    # the text of a symbol -> its node
         self.constants = {}  # name -> tensor: values of get_attr nodes
-        self.arguments = []  # where a run takes the placeholders' values from: (input, None, 0), (input, "size", dim)
+        self.arguments = []  # of a run: (input, None, 0) or (input, "size", d)
         self.numbers = {}    # the text of a symbol -> its number now
         self._kept, self._parts = [], []
         self._renamed = set()
         self._stack = None   # where the program is
 
     def input(self, value, real, name):
-        """What stands for a tensor or number from outside is a placeholder; so is each symbol among a tensor's
-        sizes, before it.
+        """What stands for a tensor or number from outside is a placeholder; so is each symbol among a
+        tensor's sizes, before it.
         """
         number = sum(1 for _, what, _ in self.arguments if what is None)
         if isinstance(value, _C.Tensor):
-            for what, sizes, numbers in (("size", value.shape, real.shape), ("stride", value.stride(), real.stride())):
+            both = ("size", value.shape, real.shape), ("stride", value.stride(), real.stride())
+            for what, sizes, numbers in both:
                 for d, size in enumerate(sizes):
                     text = _C._sym_text(size)
                     if isinstance(size, _C.SymInt) and text.isidentifier() and text not in self.symbols:
@@ -69,7 +70,8 @@ class Recorder:
     def _example(self, value):
         """What is known of a value, to be used when the capture is over."""
         if isinstance(value, _C.Tensor):
-            return _C._without_elements(value, lambda text: eval(text, {"max": max, "min": min}, self.numbers))
+            functions = {"max": max, "min": min}
+            return _C._without_elements(value, lambda text: eval(text, functions, self.numbers))
         if isinstance(value, (tuple, list)):
             return tuple(map(self._example, value))
         return None if isinstance(value, _C.SymInt) else value
@@ -116,8 +118,8 @@ class Recorder:
             return a
         if id(a) not in self.nodes:
             if not _C._has_elements(a):
-                raise NotImplementedError("a tensor that a function in C made is not captured for a backend that is a "
-                                          "function")
+                raise NotImplementedError("a tensor that a function in C made is not captured for a backend "
+                                          "that is a function")
             name = f"_tensor_constant{len(self.constants)}"
             self.constants[name] = a
             node = self.graph.get_attr(name)
@@ -134,12 +136,14 @@ class Recorder:
             if isinstance(e, ast.UnaryOp):
                 node = self.graph.call_function(operator.neg, (self._number(e.operand),))
             elif isinstance(e, ast.BinOp):
-                node = self.graph.call_function(_OPERATORS[type(e.op)], (self._number(e.left), self._number(e.right)))
+                operands = self._number(e.left), self._number(e.right)
+                node = self.graph.call_function(_OPERATORS[type(e.op)], operands)
             elif isinstance(e, ast.Call) and e.func.id in ("min", "max"):
                 function = {"min": sym_min, "max": sym_max}[e.func.id]
                 node = self.graph.call_function(function, tuple(map(self._number, e.args)))
             else:
-                raise NotImplementedError(f"the number {text} is not captured for a backend that is a function")
+                raise NotImplementedError(f"the number {text} is not captured for a backend that is a "
+                                          "function")
             self.symbols[text] = node
             node.meta.update(value_text=f"Sym({text})", stack_trace=self._stack)
         return self.symbols[text]

@@ -1,5 +1,5 @@
-"""Programs as graphs of Python objects, to be read and changed: what a backend of compile() that is a function gets,
-and what symbolic_trace() makes.
+"""Programs as graphs of Python objects, to be read and changed: what a backend of compile() that is a
+function gets, and what symbolic_trace() makes.
 """
 from . import graph, graph_module, interpreter, node, proxy
 from .graph import Graph

@@ -6,10 +6,11 @@ import operator
 from .. import _C
 from .node import Node, function_text, type_text
 
-_INFIX = {operator.add: "+", operator.sub: "-", operator.mul: "*", operator.truediv: "/", operator.floordiv: "//",
-          operator.mod: "%", operator.pow: "**", operator.matmul: "@", operator.lshift: "<<",
-          operator.rshift: ">>", operator.and_: "&", operator.or_: "|", operator.xor: "^", operator.eq: "==",
-          operator.ne: "!=", operator.lt: "<", operator.gt: ">", operator.le: "<=", operator.ge: ">="}
+_INFIX = {operator.add: "+", operator.sub: "-", operator.mul: "*", operator.truediv: "/",
+          operator.floordiv: "//", operator.mod: "%", operator.pow: "**", operator.matmul: "@",
+          operator.lshift: "<<", operator.rshift: ">>", operator.and_: "&", operator.or_: "|",
+          operator.xor: "^", operator.eq: "==", operator.ne: "!=", operator.lt: "<", operator.gt: ">",
+          operator.le: "<=", operator.ge: ">="}
 _PREFIX = {operator.neg: "-", operator.pos: "+", operator.invert: "~"}
 IN_PLACE = {operator.iadd: "+=", operator.isub: "-=", operator.imul: "*=", operator.itruediv: "/=",
              operator.ifloordiv: "//=", operator.imod: "%=", operator.ipow: "**=", operator.imatmul: "@=",
@@ -90,7 +91,7 @@ class _Writer:
             return f"{_PREFIX[f]}{self.value(args[0])}"
         if not kwargs and f is operator.getitem and len(args) == 2:
             return f"{self.value(args[0])}[{self.value(args[1])}]"
-        if not kwargs and f is getattr and len(args) == 2 and isinstance(args[1], str) and args[1].isidentifier():
+        if f is getattr and not kwargs and len(args) == 2 and str(args[1]).isidentifier():
             return f"{self.value(args[0])}.{args[1]}"
         return f"{self.function(f)}({self.arguments(args, kwargs)})"
 
@@ -163,8 +164,8 @@ def _place(stack_trace):
 
 
 def python_code(graph, root="self", verbose=False):
-    """The text of forward(), and the names that it needs. verbose: with what is known of each value, and where the
-    lines come from.
+    """The text of forward(), and the names that it needs. verbose: with what is known of each value, and
+    where the lines come from.
     """
     w = _Writer(root, verbose)
     parameters, lines, last_uses, place = [root], [], _last_uses(graph), None

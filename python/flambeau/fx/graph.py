@@ -7,7 +7,8 @@ import re
 from .code import python_code
 from .node import Node, map_arg, target_text
 
-_RESERVED = {*keyword.kwlist, *dir(builtins), "torch", "device", "inf", "nan", "math", "NoneType", "operator", "self"}
+_RESERVED = {*keyword.kwlist, *dir(builtins), "torch", "device", "inf", "nan", "math", "NoneType", "operator",
+             "self"}
 
 
 class _Names:
@@ -62,8 +63,8 @@ class _NodeList:
 class Graph:
     """Nodes in the order in which they run.
 
-    New nodes come to the end, or to where inserting_before() or inserting_after() say. Nothing runs while a graph
-    is made or changed: GraphModule turns it into code.
+    New nodes come to the end, or to where inserting_before() or inserting_after() say. Nothing runs while a
+    graph is made or changed: GraphModule turns it into code.
     """
 
     def __init__(self, owning_module=None, tracer_cls=None, tracer_extras=None):
@@ -132,15 +133,15 @@ class Graph:
         return self.create_node("output", "output", (result,), type_expr=type_expr)
 
     def node_copy(self, node, arg_transform=lambda x: x):
-        """A copy of a node of another graph, its nodes among the arguments replaced by arg_transform(node)."""
+        """A copy of a node of another graph. arg_transform(node) gives what its arguments become."""
         args, kwargs = map_arg(node.args, arg_transform), map_arg(node.kwargs, arg_transform)
         made = self.create_node(node.op, node.target, args, kwargs, node.name, node.type)
         made.meta = dict(node.meta)
         return made
 
     def graph_copy(self, g, val_map, return_output_node=False):
-        """Copies of all nodes of g but its output, which this gives as an argument of the copies. val_map gets the
-        copy of each node.
+        """Copies of all nodes of g but its output, which this gives as an argument of the copies. val_map
+        gets the copy of each node.
         """
         for node in g.nodes:
             if node in val_map:
@@ -158,8 +159,8 @@ class Graph:
         return self._insert_at(n.prepend if n is not None else self._root._next.prepend, n)
 
     def inserting_after(self, n=None):
-        """New nodes go behind n (in front of all nodes), each behind the one before: at once, and until the end of
-        `with`.
+        """New nodes go behind n (in front of all nodes), each behind the one before: at once, and until the
+        end of `with`.
         """
         return self._insert_at((n if n is not None else self._root)._next.prepend, n)
 
@@ -202,8 +203,8 @@ class Graph:
         return self._length < before
 
     def lint(self):
-        """Raises RuntimeError where a node reads one that comes later, a name is given twice, or a path means nothing
-        in the owning module.
+        """Raises RuntimeError where a node reads one that comes later, a name is given twice, or a path means
+        nothing in the owning module.
         """
         seen, names = set(), set()
         for node in self.nodes:
@@ -218,8 +219,8 @@ class Graph:
                 place = self.owning_module
                 for part in node.target.split("."):
                     if not hasattr(place, part):
-                        raise RuntimeError(f"{node} has the target {node.target}, but {type(place).__name__} has no "
-                                           f"attribute {part}")
+                        raise RuntimeError(f"{node} has the target {node.target}, but "
+                                           f"{type(place).__name__} has no attribute {part}")
                     place = getattr(place, part)
 
     def python_code(self, root_module="self", *, verbose=False, **options):
@@ -251,8 +252,8 @@ class Graph:
         names, steps = {}, []
         for k, node in enumerate(self.nodes):
             names[node] = _Reference(k)
-            steps.append((node.op, node.target, map_arg(node.args, names.get), map_arg(node.kwargs, names.get), node.name,
-                          node.type))
+            args, kwargs = map_arg(node.args, names.get), map_arg(node.kwargs, names.get)
+            steps.append((node.op, node.target, args, kwargs, node.name, node.type))
         return _rebuild, (steps,)
 
 
@@ -272,6 +273,6 @@ def _rebuild(steps):
         return nodes[value] if isinstance(value, _Reference) else value
 
     for op, target, args, kwargs, name, kind in steps:
-        nodes.append(graph.create_node(op, target, map_aggregate(args, node_of), map_aggregate(kwargs, node_of), name,
-                                       kind))
+        args, kwargs = map_aggregate(args, node_of), map_aggregate(kwargs, node_of)
+        nodes.append(graph.create_node(op, target, args, kwargs, name, kind))
     return graph

@@ -12,8 +12,9 @@ _files = 0
 class GraphModule(Module):
     """A module that runs a graph: GraphModule(root, graph).
 
-    root: the module, or a dict from paths to values, that get_attr and call_module nodes name things of; those are
-    taken over. After a change of the graph recompile() makes forward() anew; so does setting .graph.
+    root: the module, or a dict from paths to values, that get_attr and call_module nodes name things of;
+    those are taken over. After a change of the graph recompile() makes forward() anew; so does setting
+    .graph.
     """
 
     def __new__(cls, *args, **kwargs):
@@ -41,7 +42,8 @@ class GraphModule(Module):
             _copy_attr(root, self, target)
             return
         if target not in root:
-            raise RuntimeError(f"GraphModule: the graph names {target!r}, but the dict of values has no such key")
+            raise RuntimeError(f"GraphModule: the graph names {target!r}, but the dict of values has no such "
+                               "key")
         _set_attr(self, target, root[target])
 
     @property
@@ -77,7 +79,8 @@ class GraphModule(Module):
         cls.forward.__qualname__ = f"{cls.__name__}.forward"
         return made
 
-    def print_readable(self, print_output=True, include_stride=False, include_device=False, colored=False, **options):
+    def print_readable(self, print_output=True, include_stride=False, include_device=False, colored=False,
+                       **options):
         """The code with what is known of each value and the lines of the program that it comes from."""
         code = self._graph.python_code("self", verbose=True).src.strip("\n")
         body = "".join(f"    {line}\n" if line else "\n" for line in code.split("\n"))
@@ -87,7 +90,7 @@ class GraphModule(Module):
         return text
 
     def add_submodule(self, target, m):
-        """Adds a submodule at a path, with modules in between where there are none. Gives whether it could."""
+        """Adds a submodule at a path, with modules in between where there are none. Gives whether it did."""
         *path, name = target.split(".")
         place = self
         for part in path:
@@ -120,7 +123,8 @@ class GraphModule(Module):
                 parts = node.target.split(".")
                 used.update(".".join(parts[:k]) for k in range(1, len(parts) + 1))
                 if node.op == "call_module":
-                    used.update(f"{node.target}.{name}" for name, _ in self.get_submodule(node.target).named_modules())
+                    inner = self.get_submodule(node.target)
+                    used.update(f"{node.target}.{name}" for name, _ in inner.named_modules())
         for name in [name for name, _ in self.named_modules() if name and name not in used]:
             self.delete_submodule(name)
 

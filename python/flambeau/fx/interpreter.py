@@ -6,8 +6,8 @@ from .proxy import Proxy, Tracer
 
 
 class Interpreter:
-    """Runs the graph of a module one node after the other. Programs derive from it and say in call_function() and so
-    on what a node does.
+    """Runs the graph of a module one node after the other. Programs derive from it and say in call_function()
+    and so on what a node does.
     """
 
     def __init__(self, module, garbage_collect_values=True, graph=None):
@@ -51,7 +51,8 @@ class Interpreter:
         """Arguments with values in the place of nodes."""
         def value(node):
             if node not in self.env:
-                raise RuntimeError(f"{n} reads {node}, which has no value: it comes later or is not in the graph")
+                raise RuntimeError(f"{n} reads {node}, which has no value: it comes later or is not in the "
+                                   "graph")
             return self.env[node]
 
         return map_arg(args, value)

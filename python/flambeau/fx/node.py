@@ -23,8 +23,8 @@ class Node:
     call_module      path of a submodule    its arguments
     output           "output"               what the graph returns, as one argument
 
-    Arguments are nodes, numbers, text, dtypes, None, ... and lists, tuples, dicts and slices of those. `users`
-    are the nodes that read this one, `meta` is a dict for whoever works on the graph.
+    Arguments are nodes, numbers, text, dtypes, None, ... and lists, tuples, dicts and slices of those.
+    `users` are the nodes that read this one, `meta` is a dict for whoever works on the graph.
     """
 
     def __init__(self, graph, name, op, target, args, kwargs, return_type=None):
@@ -32,7 +32,8 @@ class Node:
             raise ValueError(f"Node: expected op to be one of {', '.join(_OPERATIONS)}, got {op!r}")
         if op == "call_function":
             if not callable(target):
-                raise ValueError(f"Node: expected the target of a call_function to be callable, got {target!r}")
+                raise ValueError("Node: expected the target of a call_function to be callable, got "
+                                 f"{target!r}")
         elif not isinstance(target, str):
             raise ValueError(f"Node: expected the target of a {op} to be a str, got {target!r}")
         self.graph, self.name, self.op, self.target, self.type = graph, name, op, target, return_type
@@ -164,7 +165,8 @@ class Node:
         changes = name.endswith("_") and not name.endswith("__")
         return changes or name == "backward" or impure_random and name in _RANDOM
 
-    def format_node(self, placeholder_names=None, maybe_return_typename=None, *, include_tensor_metadata=False):
+    def format_node(self, placeholder_names=None, maybe_return_typename=None, *,
+                    include_tensor_metadata=False):
         """The line of the graph's text."""
         kind = f" : {type_text(self.type)}" if self.type is not None else ""
         head = f"%{self.name}{kind} [num_users={len(self.users)}] = {self.op}[target={target_text(self)}]"
@@ -200,8 +202,8 @@ class Node:
         return other < self
 
 
-_RANDOM = {"rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like", "bernoulli", "dropout",
-           "multinomial", "normal", "poisson", "alpha_dropout", "feature_dropout", "rrelu"}
+_RANDOM = {"rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like", "bernoulli",
+           "dropout", "multinomial", "normal", "poisson", "alpha_dropout", "feature_dropout", "rrelu"}
 
 
 def _same(x):

@@ -86,12 +86,14 @@ class ParameterProxy(Proxy):
 
 def _operator_of(name, function, swapped=False):
     def method(self, *args):
-        return self.tracer.create_proxy("call_function", function, (*args, self) if swapped else (self, *args), {})
+        operands = (*args, self) if swapped else (self, *args)
+        return self.tracer.create_proxy("call_function", function, operands, {})
 
     setattr(Proxy, name, method)
 
 
-for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "lshift", "rshift", "and_", "or_", "xor"):
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "lshift", "rshift",
+              "and_", "or_", "xor"):
     _operator_of(f"__{_name.strip('_')}__", getattr(operator, _name))
     _operator_of(f"__r{_name.strip('_')}__", getattr(operator, _name), swapped=True)
 for _name in ("eq", "ne", "lt", "gt", "le", "ge", "neg", "pos", "invert", "abs", "getitem", "setitem"):
@@ -109,10 +111,13 @@ class Tracer:
     # --- what programs override ---
 
     def is_leaf_module(self, m, module_qualified_name):
-        """Whether calls of a submodule become one node. Here: of the library's own modules, containers left out."""
+        """Whether calls of a submodule become one node. Here: of the library's own modules that are no
+        containers.
+        """
         from ..nn import ModuleList, Sequential
 
-        return type(m).__module__.split(".")[0] == __name__.split(".")[0] and not isinstance(m, (Sequential, ModuleList))
+        own = type(m).__module__.split(".")[0] == __name__.split(".")[0]
+        return own and not isinstance(m, (Sequential, ModuleList))
 
     def call_module(self, m, forward, args, kwargs):
         """The value of a call of a submodule."""
@@ -128,7 +133,8 @@ class Tracer:
         return Proxy(node, self)
 
     def iter(self, obj):
-        raise TraceError(f"a loop over {obj.node}: how many items it has is not known while the program is traced")
+        raise TraceError(f"a loop over {obj.node}: how many items it has is not known while the program is "
+                         "traced")
 
     def to_bool(self, obj):
         raise TraceError(f"a branch on {obj.node}: its value is not known while the program is traced")
@@ -174,7 +180,9 @@ class Tracer:
         return proxy_factory_fn(node) if proxy_factory_fn else self.proxy(node)
 
     def trace(self, root, concrete_args=None):
-        """The graph of a module's forward() or of a function. concrete_args: values in the place of some arguments."""
+        """The graph of a module's forward() or of a function. concrete_args: values in the place of some
+        arguments.
+        """
         self.root, function = (root, type(root).forward) if isinstance(root, Module) else (Module(), root)
         self.graph = Graph(tracer_cls=type(self))
         self._constants = {}
@@ -185,24 +193,25 @@ class Tracer:
         return self.graph
 
     def _placeholders(self, function, is_method, concrete):
+        stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
         args, kwargs = [], {}
         for k, (name, p) in enumerate(inspect.signature(function).parameters.items()):
             if k == 0 and is_method:
-                args.append(self.root)
+                value = self.root
             elif name in concrete:
-                (kwargs.__setitem__(name, concrete[name]) if p.kind is p.KEYWORD_ONLY else args.append(concrete[name]))
-            elif p.kind is p.VAR_POSITIONAL:
-                args.append(self.create_proxy("placeholder", f"*{name}", (), {}))
-            elif p.kind is p.VAR_KEYWORD:
-                kwargs[name] = self.create_proxy("placeholder", f"**{name}", (), {})
+                value = concrete[name]
             else:
-                value = self.create_proxy("placeholder", name, () if p.default is p.empty else (p.default,), {})
-                (kwargs.__setitem__(name, value) if p.kind is p.KEYWORD_ONLY else args.append(value))
+                default = () if p.default is p.empty else (p.default,)
+                value = self.create_proxy("placeholder", stars.get(p.kind, "") + name, default, {})
+            if p.kind in (p.KEYWORD_ONLY, p.VAR_KEYWORD):
+                kwargs[name] = value
+            else:
+                args.append(value)
         return args, kwargs
 
 
 class _Patched:
-    """While a trace goes on, calls of modules, reads of parameters and calls of wrapped functions come to it."""
+    """While a trace goes on, calls of modules, of nn.functional and of wrapped functions come to it."""
 
     def __init__(self, tracer):
         self.tracer, self.undo = tracer, []
@@ -244,7 +253,7 @@ class _Patched:
 
 
 def wrap(fn_or_name):
-    """Makes a function of the calling module (or its name) one operation in traces: its body is not looked into."""
+    """Makes a function of the calling module (or its name) one operation in traces."""
     frame = inspect.currentframe().f_back
     name = fn_or_name if isinstance(fn_or_name, str) else fn_or_name.__name__
     _wrapped.append((frame.f_globals, name))
@@ -261,4 +270,5 @@ def symbolic_trace(root, concrete_args=None):
     return GraphModule(tracer.root, graph, name)
 
 
-__all__ = ["Attribute", "Parameter", "ParameterProxy", "Proxy", "TraceError", "Tracer", "Node", "symbolic_trace", "wrap"]
+__all__ = ["Attribute", "Node", "Parameter", "ParameterProxy", "Proxy", "TraceError", "Tracer",
+           "symbolic_trace", "wrap"]

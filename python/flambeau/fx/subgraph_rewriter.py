@@ -7,21 +7,22 @@ from .proxy import Tracer
 
 
 class Match(NamedTuple):
-    """One place where the pattern was found: its output there, and node of the pattern -> node of the graph."""
+    """One place where the pattern was found: its output there, and what the pattern's nodes are there."""
 
     anchor: Node
     nodes_map: dict
 
 
 def replace_pattern(gm, pattern, replacement):
-    """Replaces every part of the module's graph that does what `pattern` does by `replacement`: functions (or modules)
-    of the same arguments. Gives the matches. A part is not taken where a value inside it is read from outside.
+    """Replaces every part of the module's graph that does what `pattern` does by `replacement`: functions (or
+    modules) of the same arguments. Gives the matches. A part is not taken where a value inside it is read
+    from outside.
     """
     pattern_graph, replacement_graph = _graph_of(pattern), _graph_of(replacement)
     result = pattern_graph.output_node().args[0]
     if not isinstance(result, Node):
-        raise NotImplementedError("replace_pattern(): a pattern that returns something else than one value is not "
-                                  "supported")
+        raise NotImplementedError("replace_pattern(): a pattern that returns something else than one value "
+                                  "is not supported")
     found, taken = [], set()
     for node in reversed(gm.graph.nodes):
         match = {}
@@ -52,7 +53,7 @@ def _fits(p, n, match):
     if p.op == "placeholder":
         match[p] = n
         return True
-    if p.op != n.op or p.target != n.target or len(p.args) != len(n.args) or p.kwargs.keys() != n.kwargs.keys():
+    if (p.op, p.target, len(p.args), p.kwargs.keys()) != (n.op, n.target, len(n.args), n.kwargs.keys()):
         return False
     match[p] = n
     return (all(_fit_together(a, b, match) for a, b in zip(p.args, n.args))
@@ -61,7 +62,8 @@ def _fits(p, n, match):
 
 def _fit_together(a, b, match):
     if isinstance(a, (list, tuple)):
-        return isinstance(b, (list, tuple)) and len(a) == len(b) and all(_fit_together(x, y, match) for x, y in zip(a, b))
+        same_length = isinstance(b, (list, tuple)) and len(a) == len(b)
+        return same_length and all(_fit_together(x, y, match) for x, y in zip(a, b))
     return _fits(a, b, match)
 
 

@@ -59,3 +59,102 @@ def test_dynamic_false_keeps_numbers():
     for n in (3, 4, 5):
         assert compiled(fl.ones(1), n).item() == n
     assert graphs(compiled) == 3
+
+
+ONES = {
+    "elementwise": (lambda x: x * 2 + 1, 1),
+    "reduction": (lambda x: (x.sum(0), x.mean()), 1),
+    "two values": (lambda x: x.exp() + x, 1),
+    "flip": (lambda x: x + x.flip(0), None),
+    "squeeze": (lambda x: x.squeeze(0), None),
+    "squeeze of all": (lambda x: (x * 2).squeeze(), None),
+    "broadcast": (lambda x: x + fl.ones(3), None),
+    "outer product": (lambda x: x[:, None] * x, None),
+    "branch": (lambda x: x + 1 if x.shape[0] == 1 else x - 1, None),
+    "the size itself": (lambda x: (x * 2, x.shape[0], list(x.shape)), None),
+    "variance": (lambda x: x.var(0), None),
+    "view": (lambda x: x.view(-1, 1).expand(-1, 2), None),
+    "contiguous or not": (lambda x: x[::1].contiguous(), None),
+}
+
+
+@pytest.mark.parametrize("f, graphs", ONES.values(), ids=ONES)
+def test_sizes_of_one_with_dynamic(f, graphs):
+    compiled = fl.compile(f, dynamic=True)
+    for n in (1, 3, 2, 1, 3, 7):
+        x = fl.arange(1.0, n + 1)
+        try:
+            want = f(x)
+        except RuntimeError as error:
+            with pytest.raises(type(error)):
+                compiled(x)
+            continue
+        got = compiled(x)
+        for a, b in zip(*((v if isinstance(v, tuple) else (v,)) for v in (got, want))):
+            if isinstance(a, fl.Tensor):
+                assert a.shape == b.shape and a.tolist() == b.tolist() or (a != a).all() and (b != b).all(), n
+            else:
+                assert a == b
+    if graphs:
+        assert len(compiled.explain()["graphs"]) == graphs
+
+
+@pytest.mark.parametrize("f", [
+    lambda x, y: x @ y, lambda x, y: fl.cat([x, y.mT]), lambda x, y: (x * y.mT).sum(1),
+    lambda x, y: x.reshape(-1) * 2, lambda x, y: x.squeeze(1), lambda x, y: fl.softmax(x, 0) + y.mT[0]])
+def test_sizes_of_one_in_matrices(f):
+    compiled = fl.compile(f, dynamic=True)
+    for rows, columns in ((1, 1), (1, 4), (3, 1), (3, 4), (1, 4), (1, 1), (5, 2)):
+        x, y = fl.arange(1.0, rows * columns + 1).reshape(rows, columns), fl.ones(columns, rows)
+        want, got = f(x, y), compiled(x, y)
+        assert got.shape == want.shape and got.stride() == want.stride(), (rows, columns)
+        assert fl.allclose(got, want), (rows, columns)
+
+
+def test_sizes_of_one_with_gradients():
+    compiled = fl.compile(lambda x: (x * x).sum(), dynamic=True)
+    for n in (1, 3, 1, 2):
+        x = fl.arange(1.0, n + 1).requires_grad_()
+        compiled(x).backward()
+        assert x.grad.tolist() == [2.0 * k for k in range(1, n + 1)]
+
+
+class Counter(fl.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.counter, self.kind = 0, 3
+
+    def forward(self, x):
+        self.counter += 1
+        return x * self.kind + self.counter
+
+
+def test_counter_of_a_module():
+    model = Counter()
+    compiled = fl.compile(model)
+    assert [compiled(fl.zeros(1)).item() for _ in range(10)] == list(range(1, 11)) and model.counter == 10
+    assert len(compiled.explain()["graphs"]) == 2
+    for kind in (4, 5, 6):  # the program does not change it: it says what the module is
+        model.kind = kind
+        assert compiled(fl.ones(1)).item() == kind + model.counter
+    assert len(compiled.explain()["graphs"]) == 5
+
+
+@pytest.mark.parametrize("start", [0, 1, 5])
+def test_numbers_from_zero(start):
+    def f(x, n):
+        return x * n, fl.zeros(n), x[:n], n + 1
+
+    compiled = fl.compile(f)
+    x = fl.arange(4.0)
+    for n in (start, 3, 0, 1, 2, 7, 1, 0):
+        for a, b in zip(compiled(x, n), f(x, n)):
+            assert a == b if isinstance(a, int) else a.shape == b.shape and a.tolist() == b.tolist(), n
+
+
+def test_numbers_that_graphs_need_are_no_symbols():
+    compiled = fl.compile(lambda x, d: x.sum(d))
+    x = fl.arange(24.0).reshape(2, 3, 4)
+    for d in (0, 1, 2, 0, 1, 2):
+        assert fl.equal(compiled(x, d), x.sum(d))
+    assert len(compiled.explain()["graphs"]) == 3

@@ -37,7 +37,8 @@ def test_symbolic_trace():
         ("placeholder", "x"), ("placeholder", "k"), ("call_module", "fc"), ("call_function", "relu"),
         ("get_attr", "w"), ("call_function", "add"), ("call_module", "body_0"), ("call_module", "body_1"),
         ("call_function", "mul"), ("call_method", "softmax"), ("call_function", "getitem"),
-        ("call_function", "relu_1"), ("call_function", "cat"), ("call_function", "getattr_1"), ("output", "output")]
+        ("call_function", "relu_1"), ("call_function", "cat"), ("call_function", "getattr_1"),
+        ("output", "output")]
     traced.graph.lint()
     assert equal(traced(X), module(X)) and equal(traced(X, k=3), module(X, k=3))
     assert [n for n, _ in traced.named_parameters()] == [n for n, _ in module.named_parameters()]
@@ -77,9 +78,10 @@ def forward(self, x, y):
     return (view, floordiv)
 """
     assert str(traced.graph).splitlines()[:3] == [
-        "graph():", "    %x [num_users=1] = placeholder[target=x]", "    %y [num_users=2] = placeholder[target=y]"]
-    assert "%add_2 [num_users=1] = call_function[target=torch.add](args = (%add_1, %y), kwargs = {alpha: 2})" \
-        in str(traced.graph)
+        "graph():", "    %x [num_users=1] = placeholder[target=x]",
+        "    %y [num_users=2] = placeholder[target=y]"]
+    assert ("%add_2 [num_users=1] = call_function[target=torch.add](args = (%add_1, %y), "
+            "kwargs = {alpha: 2})") in str(traced.graph)
     args = torch.ones(2, 2, 2), torch.arange(4.0).reshape(2, 2)
     assert equal(traced(*args), f(*args))
 
@@ -200,7 +202,8 @@ def test_replace_pattern():
 
 def test_submodules():
     traced = fx.symbolic_trace(Small())
-    assert traced.add_submodule("extra.inner", nn.Linear(1, 1)) and traced.get_submodule("extra.inner").in_features == 1
+    assert traced.add_submodule("extra.inner", nn.Linear(1, 1))
+    assert traced.get_submodule("extra.inner").in_features == 1
     traced.delete_all_unused_submodules()
     assert [n for n, _ in traced.named_modules()] == ["", "fc", "body", "body.0", "body.1"]
     assert traced.delete_submodule("fc") and not traced.delete_submodule("fc")
@@ -210,4 +213,5 @@ def test_submodules():
 
 def test_table(capsys):
     fx.symbolic_trace(lambda x: x + 1).graph.print_tabular()
-    assert capsys.readouterr().out.splitlines()[3].split() == ["call_function", "add", "operator.add", "(x,", "1)", "{}"]
+    row = capsys.readouterr().out.splitlines()[3]
+    assert row.split() == ["call_function", "add", "operator.add", "(x,", "1)", "{}"]

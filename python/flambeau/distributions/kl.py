@@ -10,6 +10,7 @@ from .counts import Binomial
 from .gammas import Beta, Dirichlet, Gamma, InverseGamma
 from .independent import Independent
 from .lowrank_multivariate_normal import LowRankMultivariateNormal
+from .matrices import Wishart
 from .multivariate_normal import MultivariateNormal, _inverse_of_lower
 from .normal import HalfCauchy, HalfNormal, Normal
 from .tails import Pareto
@@ -243,6 +244,15 @@ def _multivariate_normal(p, q):
     spread = (inverse @ p._root).square().sum((-2, -1))
     off = (inverse @ (q.loc - p.loc).unsqueeze(-1)).square().sum((-2, -1))
     return q._half_log_det() - p._half_log_det() + 0.5 * (spread + off - p.event_shape[0])
+
+
+@register_kl(Wishart, Wishart)
+def _wishart(p, q):
+    rows = p.event_shape[0]
+    spread = (_inverse_of_lower(q._root) @ p._root).square().sum((-2, -1))
+    return (0.5 * q.df * (q._log_det() - p._log_det()) + 0.5 * p.df * (spread - rows)
+            + (0.5 * q.df).mvlgamma(rows) - (0.5 * p.df).mvlgamma(rows)
+            + 0.5 * (p.df - q.df) * p._digammas())
 
 
 @register_kl(Independent, Independent)

@@ -161,7 +161,9 @@ bool has_scan(const Kernel& k) {
 
 }  // namespace
 
-void arrange_loops(Kernel& k, bool columns, const Hint& hint) {
+void arrange_loops(Kernel& k, ReductionOrder order, const Hint& hint) {
+  const bool columns = order.columns;
+  k.lanes = order.lanes;
   const bool reduces =
       std::any_of(k.stages.begin(), k.stages.end(), [](const Stage& s) { return !s.inner.empty(); });
   sort_loops(k, k.outer, hint, [](const MemoryIndex& m) { return m.store ? 1000 : 1; });
@@ -186,6 +188,8 @@ void arrange_loops(Kernel& k, bool columns, const Hint& hint) {
     k.vector = VectorAxis::None;
   else if (reduces && !columns)
     k.vector = turned && apart ? VectorAxis::OuterTree : VectorAxis::Inner;
+  else if (reduces && order.cuts_columns)
+    k.vector = apart ? VectorAxis::OuterTree : VectorAxis::Inner;
   else
     k.vector = apart ? VectorAxis::Outer : VectorAxis::None;
   verify(k);

@@ -29,8 +29,9 @@ class Assembler {
   Assembler(const graph::Graph& g, const LowerOptions& options)
       : g_(g),
         options_(options),
-        nodes_(make_nodes(
-            g, {.inline_values = options.fuse, .takes_channels_last = options.takes_channels_last})) {}
+        nodes_(make_nodes(g, {.inline_values = options.fuse,
+                              .takes_channels_last = options.takes_channels_last,
+                              .machine = MachineShape::of(device_of(g).value_or(Device{}))})) {}
 
   Program run() {
     program_.name = options_.name;

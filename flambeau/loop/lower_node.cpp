@@ -275,10 +275,18 @@ CanonicalReduction canonical_reduction(const graph::Graph& g, const graph::Node&
   return out;
 }
 
-int64_t split_count(const CanonicalReduction& r) {
-  int points = 0;
-  for (int l : r.logs) points += l;
-  return is_splittable(r.lowered.reduce) && r.output_log <= 9 && points >= 12 ? 16 : 1;
+int64_t split_count(const CanonicalReduction& r, const MachineShape& machine) {
+  int points = 0, longest = 0;
+  for (int l : r.logs) {
+    points += l;
+    longest = std::max(longest, l);
+  }
+  if (!is_splittable(r.lowered.reduce) || r.output_log > machine.few_outputs || points < machine.many_points)
+    return 1;
+  if (!machine.fewer_pieces) return int64_t{1} << machine.pieces;
+  // Pieces of less than 2^10 points are not worth it.
+  const int pieces = std::min({machine.pieces - r.output_log, points - 10, longest - 1});
+  return int64_t{1} << std::max(pieces, 0);
 }
 
 SplitReduction split_reduction(const CanonicalReduction& r, int64_t pieces) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "flambeau/graph/graph.h"
+#include "flambeau/loop/machine_shape.h"
 #include "flambeau/op/op_def.h"
 
 namespace fl::loop {
@@ -31,7 +32,7 @@ CanonicalReduction canonical_reduction(const graph::Graph& g, const graph::Node&
 
 /// How many pieces a reduction's points are cut into, so that few outputs still keep all threads busy: 1 or
 /// more.
-int64_t split_count(const CanonicalReduction& r);
+int64_t split_count(const CanonicalReduction& r, const MachineShape& machine);
 /// What split_count and the cut follow from, of one size: part of the kind of an eager call.
 int size_class(int64_t size);
 

@@ -1,6 +1,7 @@
 #include "flambeau/loop/nodes.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "flambeau/loop/body.h"
@@ -11,6 +12,9 @@ namespace fl::loop {
 namespace {
 
 constexpr size_t kJoinedInLoops = 8;
+
+// log2 of the points of a reduction that is worth cutting where nothing else asks for it.
+constexpr int kFewPoints = 6;
 
 bool is_transcendental(ScalarOp op) {
   return (op >= ScalarOp::Exp && op <= ScalarOp::Digamma) || op == ScalarOp::Pow || op == ScalarOp::Atan2;
@@ -84,7 +88,10 @@ Expr numel(const std::vector<Expr>& sizes) {
 
 class NodeMaker {
  public:
-  NodeMaker(const graph::Graph& g, const NodeOptions& options) : g_(g), options_(options) { out_.graph = &g; }
+  NodeMaker(const graph::Graph& g, const NodeOptions& options) : g_(g), options_(options) {
+    out_.graph = &g;
+    out_.machine = options.machine;
+  }
 
   NodeGraph run() {
     for (int32_t id : g_.inputs())
@@ -211,7 +218,8 @@ class NodeMaker {
     if (l.kind != Lowered::Kind::Reduction) return push(std::move(node));
     CanonicalReduction r = canonical_reduction(g_, n, l, [&](const Expr& e) { return out_.hint(e); });
     node.columns = r.columns;
-    const int64_t pieces = n.outs.size() == 1 ? split_count(r) : 1;
+    node.in_order = l.window || std::accumulate(r.logs.begin(), r.logs.end(), 0) < kFewPoints;
+    const int64_t pieces = n.outs.size() == 1 ? split_count(r, out_.machine) : 1;
     if (pieces > 1) {
       split(std::move(node), r, pieces);
     } else {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "flambeau/graph/graph.h"
+#include "flambeau/loop/machine_shape.h"
 #include "flambeau/loop/program.h"
 #include "flambeau/op/op_def.h"
 
@@ -47,6 +48,7 @@ struct LoopNode {
   int operations = 0;                 ///< of the body
   bool heavy = false;                 ///< the body has a transcendental function
   bool columns = false;               ///< a reduction whose memory runs along the outputs
+  bool in_order = false;              ///< its points are so few that nothing is gained by cutting them
   bool ordered = false;               ///< scan, scatter or run-time check: not fused
 };
 
@@ -58,6 +60,7 @@ Expr loop_variable(char letter, int number);
 
 struct NodeGraph {
   const graph::Graph* graph = nullptr;
+  MachineShape machine;
   std::unordered_map<GraphRef, ValueSource, RefHash> sources;
   std::unordered_map<int32_t, std::unique_ptr<Lowered>> lowered;  ///< by graph node
   std::vector<std::unique_ptr<Lowered>> made_lowered;             ///< of reductions in canonical order
@@ -80,6 +83,7 @@ struct NodeGraph {
 struct NodeOptions {
   bool inline_values = true;  ///< cheap values are computed where they are read
   LayoutRule takes_channels_last = nullptr;
+  MachineShape machine{};
 };
 /// Decides what is computed in place and what gets memory, and makes the loop nodes.
 NodeGraph make_nodes(const graph::Graph& g, const NodeOptions& options);

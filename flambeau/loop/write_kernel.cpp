@@ -270,9 +270,12 @@ std::vector<WrittenKernel> write_kernels(const NodeGraph& g, const Group& group,
       if (!again) out.push_back(std::move(k));
     }
   }
-  bool columns = false;
-  for (int id : group.nodes) columns = columns || g.nodes[id].columns;
-  for (WrittenKernel& k : out) arrange_loops(k.kernel, columns, [&](const Expr& e) { return g.hint(e); });
+  ReductionOrder order{.cuts_columns = g.machine.cuts_columns, .lanes = g.machine.lanes};
+  for (int id : group.nodes) {
+    order.columns = order.columns || g.nodes[id].columns;
+    order.cuts_columns = order.cuts_columns && !g.nodes[id].in_order;
+  }
+  for (WrittenKernel& k : out) arrange_loops(k.kernel, order, [&](const Expr& e) { return g.hint(e); });
   return out;
 }
 

@@ -25,11 +25,11 @@ bool holds(sym::Relation r, int64_t a, int64_t b) {
 
 // Whether reductions of this call are cut into pieces follows from its sizes, not from the first call of its
 // kind.
-void note_split(const OpInfo& op, CallKind& call) {
+void note_split(const OpInfo& op, Device device, CallKind& call) {
   if (op.scalar) return;
   int64_t most = 0;
   for (const Tensor& t : call.tensors) most = std::max(most, t.numel().expect_int());
-  if (most < 4096) return;
+  if (most < 4096 && device.type == DeviceType::CPU) return;
   call.key += '|';
   for (const Tensor& t : call.tensors)
     for (SymInt d : t.sizes()) call.key += static_cast<char>('0' + loop::size_class(d.expect_int()));
@@ -104,7 +104,7 @@ const EagerPrograms::Variant& EagerPrograms::compile(const OpInfo& op, const Val
 std::vector<Value> EagerPrograms::run(const OpInfo& op, const Value* args, Device device,
                                       std::span<const Tensor> targets) {
   CallKind call = classify(op, args, device, targets);
-  note_split(op, call);
+  note_split(op, device, call);
   const Variant* v;
   {
     std::lock_guard lock(mutex_);

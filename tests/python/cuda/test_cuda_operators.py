@@ -1,4 +1,6 @@
 """Every operator on a CUDA device against the CPU: values, dtypes, layouts, gradients, errors, compiled."""
+import os
+
 import numpy as np
 import pytest
 
@@ -6,8 +8,15 @@ import flambeau as fl
 from flambeau import _C
 
 SEED = 2026
+FAKE = "fake" in os.environ.get("FLAMBEAU_CUDA_DRIVER", "")
+# The stand-in for the driver computes as the CPU does. A GPU's libraries have orders of their own, and long reductions
+# have more partial results there.
+TOLERANCE = dict.fromkeys((fl.float32, fl.complex64), 2e-5) | {fl.float16: 4e-3, fl.bfloat16: 3e-2} | dict.fromkeys(
+    (fl.float64, fl.complex128), 1e-10)
 DTYPES = [fl.bool, fl.uint8, fl.int8, fl.int16, fl.int32, fl.int64, fl.float16, fl.bfloat16, fl.float32,
           fl.float64, fl.complex64, fl.complex128]
+if FAKE:
+    DTYPES = [fl.bool, fl.int64, fl.bfloat16, fl.float32, fl.complex64]
 OPERATORS = {o["full_name"]: o for o in _C._operators() if o["functional"] is None}
 # Elements are not initialised; the device is the CPU whatever the arguments' is.
 LEFT_OUT = ("empty", "new_empty", "_empty", "linspace", "logspace")
@@ -26,15 +35,16 @@ def moved(value, device):
     return value
 
 
-def same(here, there, where, tolerance=0.0):
+def same(here, there, where):
     if isinstance(here, (tuple, list)):
         assert len(here) == len(there), where
         for a, b in zip(here, there):
-            same(a, b, where, tolerance)
+            same(a, b, where)
     elif isinstance(here, fl.Tensor):
         assert there.is_cuda and there.dtype == here.dtype and there.shape == here.shape, where
         assert there.stride() == here.stride(), where
         a, b = here.resolve_conj(), there.cpu()
+        tolerance = 0 if FAKE else TOLERANCE.get(here.dtype, 0)
         if a.dtype in (fl.bfloat16, fl.float16):
             a, b = a.float(), b.float()
         np.testing.assert_allclose(b.numpy(), a.numpy(), rtol=tolerance, atol=tolerance, err_msg=where)

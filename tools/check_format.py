@@ -1,4 +1,5 @@
-"""Checks that all C++ files are formatted as .clang-format says, by clang-format 14: versions differ in detail.
+"""Checks that all C++ files are formatted as .clang-format says, by clang-format 14: versions differ in
+detail.
 
 Usage: check_format.py [--fix]    exit status 1: some file is not; 77: no clang-format 14, nothing checked
 """

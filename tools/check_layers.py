@@ -16,7 +16,8 @@ LAYER = re.compile(r"^\s*fl_layer\(\s*(\w+)([^)]*)\)", re.MULTILINE)
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 # First part of an included path -> the flag of fl_layer() that allows it; None: allowed nowhere.
 FOREIGN = {"llvm": "LLVM", "llvm-c": "LLVM", "dnnl.h": "ONEDNN", "dnnl.hpp": "ONEDNN", "oneapi": "ONEDNN",
-           "pocketfft.hpp": "POCKETFFT", "cuda.h": "CUDA", "cublasLt.h": "CUDA", "cudnn_graph.h": "CUDA", "nccl.h": "CUDA",
+           "pocketfft.hpp": "POCKETFFT", "cuda.h": "CUDA", "cublasLt.h": "CUDA", "cudnn_graph.h": "CUDA",
+           "nccl.h": "CUDA",
            "Python.h": None, "nanobind": None, "pybind11": None}
 
 
@@ -30,7 +31,8 @@ def declared_layers(cmake_text):
             if word.startswith("fl_"):
                 dependency = word[len("fl_"):]
                 if dependency not in layers:
-                    raise SystemExit(f"CMakeLists.txt: layer {name} depends on {dependency}, which is not declared before it")
+                    raise SystemExit(f"CMakeLists.txt: layer {name} depends on {dependency}, which is not "
+                                     "declared before it")
                 allowed |= layers[dependency][0]
         layers[name] = (allowed, set(words) & set(FOREIGN.values()))
     if not layers:

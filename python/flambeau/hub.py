@@ -46,7 +46,8 @@ def download_url_to_file(url, dst, hash_prefix=None, progress=True):
                 digest.update(chunk)
             file.close()
             if hash_prefix is not None and not digest.hexdigest().startswith(hash_prefix):
-                raise RuntimeError(f'invalid hash value (expected "{hash_prefix}", got "{digest.hexdigest()}")')
+                raise RuntimeError(f'invalid hash value (expected "{hash_prefix}", got '
+                                   f'"{digest.hexdigest()}")')
             shutil.move(file.name, dst)
         finally:
             if os.path.exists(file.name):
@@ -73,7 +74,8 @@ def load_state_dict_from_url(url, model_dir=None, map_location=None, progress=Tr
 
 
 def _refuse(*args, **kwargs):
-    raise NotImplementedError("torch.hub does not run programs from the network here: install the model's package")
+    raise NotImplementedError("torch.hub does not run programs from the network here: install the model's "
+                              "package")
 
 
 load = list = help = _refuse

@@ -75,7 +75,8 @@ class _UntypedMethods:
         return self._cdata in _shared
 
     def share_memory_(self):
-        raise NotImplementedError("a storage cannot move to shared memory by itself; use Tensor.share_memory_()")
+        raise NotImplementedError("a storage cannot move to shared memory by itself; use "
+                                  "Tensor.share_memory_()")
 
     @staticmethod
     def from_buffer(buffer, *args, **kwargs):
@@ -138,7 +139,8 @@ class TypedStorage:
 
     def __repr__(self):
         values = "\n".join(f" {v}" for v in self.tolist())
-        return f"{values}\n[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size {len(self)}]"
+        kind = f"torch.storage.TypedStorage(dtype={self.dtype}, device={self.device})"
+        return f"{values}\n[{kind} of size {len(self)}]"
 
     def __eq__(self, other):
         return isinstance(other, TypedStorage) and self.dtype is other.dtype and self._cdata == other._cdata
@@ -231,7 +233,8 @@ class TypedStorage:
         return self._untyped_storage.is_shared()
 
     def share_memory_(self):
-        raise NotImplementedError("a storage cannot move to shared memory by itself; use Tensor.share_memory_()")
+        raise NotImplementedError("a storage cannot move to shared memory by itself; use "
+                                  "Tensor.share_memory_()")
 
     def pin_memory(self, device=None):
         return self

@@ -56,8 +56,8 @@ class _Finder:
     def _refuse(name, parent, last):
         if last.startswith("_C") and parent == "torch":
             raise ModuleNotFoundError(
-                "torch._C is PyTorch's own compiled module; Flambeau has none of its names, and extensions that were "
-                "compiled for PyTorch do not run on it", name=name)
+                "torch._C is PyTorch's own compiled module; Flambeau has none of its names, and extensions "
+                "that were compiled for PyTorch do not run on it", name=name)
         package = importlib.import_module(_own_name(parent))
         known = {n for n, v in vars(package).items() if type(v) is type(sys)}
         known |= set(getattr(package, "_MODULES", ()))

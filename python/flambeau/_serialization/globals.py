@@ -35,7 +35,8 @@ def ours(module):
 def find(lookup, module, name):
     """The object that a name in a file stands for; lookup(module, name) finds it."""
     if module == "torch.storage" and name == "_load_from_bytes":
-        raise pickle.UnpicklingError("tensors that were pickled by pickle.dump in PyTorch can't be loaded: use torch.save")
+        raise pickle.UnpicklingError("tensors that were pickled by pickle.dump in PyTorch can't be loaded: "
+                                     "use torch.save")
     return lookup(ours(module), name)
 
 

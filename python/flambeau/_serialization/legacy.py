@@ -18,16 +18,18 @@ def load(file, unpickle, place):
         raise EOFError("Ran out of input: the file is empty")
     file.seek(start)
     if _is_tar(file, start):
-        raise RuntimeError("the file is a tar archive, as PyTorch wrote them before 0.1.10: load it there and save it again")
+        raise RuntimeError("the file is a tar archive, as PyTorch wrote them before 0.1.10: load it there "
+                           "and save it again")
     try:
         magic = unpickle(file, None)
     except pickle.UnpicklingError:
         raise
     except Exception as error:
-        raise pickle.UnpicklingError(f"the file is not one of torch.save, or it is damaged: {error}") from None
+        raise pickle.UnpicklingError("the file is not one of torch.save, or it is damaged: "
+                                     f"{error}") from None
     if magic != _MAGIC:
-        raise pickle.UnpicklingError("the file begins with a pickle, but not with torch.save's: it was written by "
-                                     "pickle.dump, or it is damaged")
+        raise pickle.UnpicklingError("the file begins with a pickle, but not with torch.save's: it was "
+                                     "written by pickle.dump, or it is damaged")
     version = unpickle(file, None)
     if version != _VERSION:
         raise RuntimeError(f"Invalid protocol version: {version}")

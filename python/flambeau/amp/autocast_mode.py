@@ -112,8 +112,9 @@ class autocast:
         self.fast_dtype = get_autocast_dtype(device_type) if dtype is None else dtype
         self._cache_enabled = is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
         if device_type == "cpu" and enabled and self.fast_dtype not in _CPU_DTYPES:
-            warnings.warn(f"In CPU autocast, but the target dtype {self.fast_dtype} is not supported. Disabling autocast. "
-                          "CPU Autocast only supports dtype of torch.bfloat16, torch.float16 currently.",
+            warnings.warn(f"In CPU autocast, but the target dtype {self.fast_dtype} is not supported. "
+                          "Disabling autocast. CPU Autocast only supports dtype of torch.bfloat16, "
+                          "torch.float16 currently.",
                           stacklevel=2)
             enabled = False
         if device_type == "cuda" and enabled:
@@ -123,7 +124,8 @@ class autocast:
         self._enabled = bool(enabled)
 
     def __enter__(self):
-        self._before = is_autocast_enabled(self.device), get_autocast_dtype(self.device), is_autocast_cache_enabled()
+        self._before = (is_autocast_enabled(self.device), get_autocast_dtype(self.device),
+                        is_autocast_cache_enabled())
         autocast_increment_nesting()
         set_autocast_cache_enabled(self._cache_enabled)
         keeps = self.device == "cpu" and self.fast_dtype not in _CPU_DTYPES
@@ -149,8 +151,8 @@ class autocast:
 def _cast(value, device_type, dtype):
     """Floating tensors of a device inside nested containers, cast."""
     if isinstance(value, _C.Tensor):
-        fits = value.is_floating_point() and value.device.type == device_type and value.dtype is not _C.float64
-        return value.to(dtype) if fits else value
+        floating = value.is_floating_point() and value.dtype is not _C.float64
+        return value.to(dtype) if floating and value.device.type == device_type else value
     if isinstance(value, dict):
         return {_cast(k, device_type, dtype): _cast(v, device_type, dtype) for k, v in value.items()}
     if isinstance(value, tuple) and hasattr(value, "_fields"):

@@ -12,8 +12,8 @@ class Independent(Distribution):
     def __init__(self, base_distribution, reinterpreted_batch_ndims, validate_args=None):
         shape = base_distribution.batch_shape
         if reinterpreted_batch_ndims > len(shape):
-            raise ValueError("Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), actual "
-                             f"{reinterpreted_batch_ndims} vs {len(shape)}")
+            raise ValueError("Expected reinterpreted_batch_ndims <= len(base_distribution.batch_shape), "
+                             f"actual {reinterpreted_batch_ndims} vs {len(shape)}")
         at = len(shape) - reinterpreted_batch_ndims
         self.base_dist, self.reinterpreted_batch_ndims = base_distribution, reinterpreted_batch_ndims
         super().__init__(shape[:at], (*shape[at:], *base_distribution.event_shape),
@@ -27,9 +27,8 @@ class Independent(Distribution):
 
     @property
     def support(self):
-        inner = self.base_dist.support
-        return constraints.independent(inner,
-                                       self.reinterpreted_batch_ndims) if self.reinterpreted_batch_ndims else inner
+        inner, count = self.base_dist.support, self.reinterpreted_batch_ndims
+        return constraints.independent(inner, count) if count else inner
 
     def sample(self, sample_shape=()):
         return self.base_dist.sample(sample_shape)

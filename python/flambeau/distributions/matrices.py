@@ -35,7 +35,8 @@ class Wishart(ExponentialFamily):
             raise ValueError("Give one of covariance_matrix, precision_matrix and scale_tril, and only one.")
         (name, matrix), = given.items()
         if matrix.dim() < 2:
-            raise ValueError(f"{name} must be at least two-dimensional, with optional leading batch dimensions")
+            raise ValueError(f"{name} must be at least two-dimensional, with optional leading batch "
+                             "dimensions")
         if not isinstance(df, Tensor):
             df = flambeau.tensor(df, dtype=matrix.dtype, device=matrix.device)
         rows = matrix.shape[-1]
@@ -46,8 +47,8 @@ class Wishart(ExponentialFamily):
         setattr(self, name, matrix.expand(*batch, *matrix.shape[-2:]))
         super().__init__(batch, matrix.shape[-2:], validate_args=validate_args)
         if bool((df < rows).any()):
-            warnings.warn("Low df values detected. Singular samples are highly likely to occur for ndim - 1 < df "
-                          "< ndim.", stacklevel=2)
+            warnings.warn("Low df values detected. Singular samples are highly likely to occur for ndim - 1 "
+                          "< df < ndim.", stacklevel=2)
         if name == "precision_matrix":
             root = _root_of_inverse(precision_matrix)
         else:
@@ -116,8 +117,8 @@ class Wishart(ExponentialFamily):
         log_det = flambeau.linalg_slogdet(value).logabsdet
         inverse = _inverse_of_lower(self._root)
         trace = ((inverse @ value) * inverse).sum((-2, -1))
-        return 0.5 * ((self.df - rows - 1) * log_det - trace - self.df * (rows * math.log(2) + self._log_det())
-                      ) - (0.5 * self.df).mvlgamma(rows)
+        constant = self.df * (rows * math.log(2) + self._log_det())
+        return 0.5 * ((self.df - rows - 1) * log_det - trace - constant) - (0.5 * self.df).mvlgamma(rows)
 
     def entropy(self):
         rows, df = self._event_shape[0], self.df

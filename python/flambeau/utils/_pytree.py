@@ -4,17 +4,21 @@ Nodes are dicts, lists, tuples, named tuples, OrderedDict, defaultdict, deque an
 all else are leaves.
 """
 import dataclasses
+import importlib
 import types
 from collections import OrderedDict, defaultdict, deque
 from typing import Any, Callable, NamedTuple
 
 from .. import _C
 
-__all__ = ["KeyEntry", "KeyPath", "LeafSpec", "PyTree", "TreeSpec", "keystr", "key_get", "register_constant",
+__all__ = ["KeyEntry", "KeyPath", "LeafSpec", "PyTree", "PyTreeSpec", "TreeSpec", "is_namedtuple",
+           "is_namedtuple_class", "is_namedtuple_instance", "is_structseq", "is_structseq_class",
+           "is_structseq_instance", "keystr", "key_get", "register_constant",
            "register_dataclass", "register_pytree_node", "tree_all", "tree_all_only", "tree_any",
            "tree_any_only", "tree_flatten", "tree_flatten_with_path", "tree_is_leaf", "tree_iter",
            "tree_leaves", "tree_leaves_with_path", "tree_map", "tree_map_", "tree_map_only", "tree_map_only_",
-           "tree_map_with_path", "tree_structure", "tree_unflatten"]
+           "tree_map_with_path", "tree_structure", "tree_unflatten", "treespec_dumps", "treespec_loads",
+           "treespec_pprint"]
 
 PyTree, Context, KeyPath = Any, Any, tuple
 
@@ -175,8 +179,32 @@ _named = NodeDef(tuple, lambda x: (list(x), type(x)), lambda c, cls: cls(*c),
 SUPPORTED_NODES[_C.Size] = SUPPORTED_NODES[tuple]
 
 
+def is_namedtuple_class(cls):
+    """Whether a class is one that collections.namedtuple() or typing.NamedTuple made, itself."""
+    return isinstance(cls, type) and cls.__bases__ == (tuple,) and hasattr(cls, "_fields")
+
+
 def is_namedtuple_instance(x):
-    return isinstance(x, tuple) and hasattr(x, "_fields") and type(x).__bases__ == (tuple,)
+    return is_namedtuple_class(type(x))
+
+
+def is_namedtuple(x):
+    return is_namedtuple_class(x if isinstance(x, type) else type(x))
+
+
+def is_structseq_class(cls):
+    """Whether a class is one of several named results: torch.return_types.max, time.struct_time, ..."""
+    return (isinstance(cls, type) and cls.__bases__ == (tuple,) and
+            all(isinstance(getattr(cls, n, None), int)
+                for n in ("n_fields", "n_sequence_fields", "n_unnamed_fields")))
+
+
+def is_structseq_instance(x):
+    return is_structseq_class(type(x))
+
+
+def is_structseq(x):
+    return is_structseq_class(x if isinstance(x, type) else type(x))
 
 
 def _node_of(x, is_leaf=None):
@@ -274,7 +302,7 @@ class LeafSpec(TreeSpec):
         return "*"
 
 
-_LEAF = LeafSpec()
+_LEAF, PyTreeSpec = LeafSpec(), TreeSpec
 
 
 def treespec_leaf():
@@ -438,3 +466,18 @@ def _broadcast_to_and_flatten(tree, treespec, is_leaf=None):
 
 def arg_tree_leaves(*args, **kwargs):
     return [x for value in (*args, *kwargs.values()) for x in tree_iter(value)]
+
+
+def _register_namedtuple(cls, *, serialized_type_name):
+    """treespec_dumps() writes this named tuple under this name."""
+    _pytree_text().register_namedtuple(cls, serialized_type_name=serialized_type_name)
+
+
+def _pytree_text():
+    return importlib.import_module("._pytree_text", __package__)
+
+
+def __getattr__(name):
+    if name in ("treespec_dumps", "treespec_loads", "treespec_pprint"):
+        return getattr(_pytree_text(), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

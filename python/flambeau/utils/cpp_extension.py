@@ -4,8 +4,8 @@ IS_HIP_EXTENSION = False
 
 
 def _refuse(*args, **kwargs):
-    raise RuntimeError("extensions in C++ for PyTorch can't be built for Flambeau: write the operator with torch.library in "
-                       "Python, or in C++ over Flambeau's own headers")
+    raise RuntimeError("extensions in C++ for PyTorch can't be built for Flambeau: write the operator with "
+                       "torch.library in Python, or in C++ over Flambeau's own headers")
 
 
 load = load_inline = include_paths = library_paths = CppExtension = CUDAExtension = SyclExtension = _refuse

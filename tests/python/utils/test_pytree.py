@@ -16,7 +16,8 @@ def test_there_and_back():
     leaves, spec = pytree.tree_flatten(TREE)
     assert leaves == [1, 2, None, 3, 4, 5, 6, 7] and spec.num_leaves == 8
     back = pytree.tree_unflatten(leaves, spec)
-    assert back == TREE and type(back["p"]) is Point and back["q"].maxlen == 2 and back["d"].default_factory is list
+    assert back == TREE and type(back["p"]) is Point
+    assert back["q"].maxlen == 2 and back["d"].default_factory is list
     assert pytree.tree_structure(back) == spec and pytree.tree_structure([1]) != pytree.tree_structure((1,))
     with pytest.raises(ValueError, match="has length 2"):
         pytree.tree_unflatten([1, 2], spec)

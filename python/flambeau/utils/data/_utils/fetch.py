@@ -20,8 +20,8 @@ class IterableFetcher:
     """Batches of as many samples as there are indices. Raises StopIteration at the end."""
 
     def __init__(self, dataset, batched, collate_fn, drop_last):
-        self.samples, self.batched, self.collate_fn, self.drop_last = iter(dataset), batched, collate_fn, drop_last
-        self.ended = False
+        self.samples, self.batched, self.ended = iter(dataset), batched, False
+        self.collate_fn, self.drop_last = collate_fn, drop_last
 
     def fetch(self, index):
         if self.ended:

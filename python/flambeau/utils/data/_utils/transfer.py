@@ -30,8 +30,8 @@ class _Pickler(pickle.Pickler):
         if type(x) is not Tensor or x.device.type != "cpu":
             return NotImplemented
         if x.requires_grad and not x.is_leaf:
-            raise RuntimeError("a tensor that requires grad and is no leaf can't go to another process: its graph "
-                               "stays here. Send x.detach()")
+            raise RuntimeError("a tensor that requires grad and is no leaf can't go to another process: its "
+                               "graph stays here. Send x.detach()")
         import flambeau
         source = x.detach()
         if not source.is_contiguous():

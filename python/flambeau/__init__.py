@@ -58,7 +58,7 @@ _HOMES = {
         "native_dropout_backward", "norm_except_dim", "nuclear_norm"),
     "_lowrank": ("pca_lowrank", "svd_lowrank"),
     "_control_flow": ("cond", "while_loop"),
-    "sparse": ("sparse_coo_tensor",),
+    "sparse": ("dsmm", "sparse_coo_tensor", "spmm"),
     "torch_import": ("as_torch",),
     "func": ("vmap",),
     "_draws": ("poisson", "binomial", "_standard_gamma", "_standard_gamma_grad", "_sample_dirichlet"),

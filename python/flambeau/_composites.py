@@ -56,7 +56,10 @@ def result_type(tensor1, tensor2):
 
 
 def _meta(value):
-    return value.to("meta") if isinstance(value, Tensor) else value
+    """A tensor of one element where there are dimensions: their sizes do not matter."""
+    if not isinstance(value, Tensor):
+        return value
+    return _C.empty((1,) if value.dim() else (), dtype=value.dtype, device="meta")
 
 
 __all__ += ["can_cast", "promote_types", "result_type"]

@@ -1,4 +1,5 @@
 """The methods of Tensor that are written in Python, over those that the table of operators gives."""
+import importlib
 from collections import OrderedDict
 
 from . import _C, _printing, overrides
@@ -293,8 +294,26 @@ class TensorMethods:
     def to_dense(self, dtype=None, *, masked_grad=None):
         return self if dtype is None else self.to(dtype)
 
+    def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None):
+        """The elements that aren't 0, in coordinate form."""
+        if layout not in (None, _C.sparse_coo):
+            raise NotImplementedError(f"to_sparse(layout={layout}): only torch.sparse_coo")
+        return _sparse_rules().from_dense(self, sparse_dim)
+
+    def to_sparse_coo(self):
+        """The elements that aren't 0, in coordinate form."""
+        return _sparse_rules().from_dense(self)
+
+    def sparse_mask(self, mask):
+        """The elements at the places of a sparse tensor."""
+        return _sparse_rules().mask(self, mask)
+
     def refine_names(self, *names):
         raise NotImplementedError("named tensors are not supported")
+
+
+def _sparse_rules():
+    return importlib.import_module("._sparse_rules", __package__)
 
 
 def _type_name(tensor):
@@ -339,7 +358,8 @@ class layout:
         return f"torch.{self._name}"
 
     def __reduce__(self):
-        return self._name
+        from .serialization import _get_layout
+        return _get_layout, (repr(self),)
 
 
 _LAYOUTS = ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc",

@@ -281,3 +281,11 @@ def set_crc32_options(compute_crc32):
     """Kept for get_crc32_options(), and no more: checksums are always written."""
     global _crc32
     _crc32 = bool(compute_crc32)
+
+
+def _get_layout(name):
+    """The layout of this name, such as "torch.sparse_coo"."""
+    found = getattr(_C, name.removeprefix("torch."), None)
+    if not isinstance(found, _C.layout):
+        raise ValueError(f"there is no layout {name}")
+    return found

@@ -1,14 +1,29 @@
-"""Sparse tensors in coordinate form, as far as optimizers need them: gradients that name few rows.
+"""Sparse tensors in coordinate form: of mostly zeros, such as graphs' adjacency matrices, and gradients of
+few rows.
 
-A sparse tensor is its indices (one row for each sparse dimension) and its values; operators other than the
-methods here do not take it.
+A sparse tensor is its indices (one row for each sparse dimension) and its values, which may have dimensions
+of their own. Gradients go through the values: make it of values that require grad. Operators that do not take
+it say so; to_dense() gives a plain tensor.
 """
+import importlib
+
 import flambeau
 
-from . import _C
+from . import _C, _utils
 from ._C import Tensor
 
-__all__ = ["SparseTensor", "sparse_coo_tensor"]
+__all__ = ["SparseTensor", "addmm", "as_sparse_gradcheck", "check_sparse_tensor_invariants", "log_softmax",
+           "mm",
+           "softmax", "sparse_coo_tensor", "sum"]
+
+# What describes a tensor without its elements.
+_DESCRIBES = frozenset((
+    "__len__", "dim", "ndimension", "numel", "nelement", "size", "is_floating_point", "is_complex",
+    "is_signed",
+    "element_size", "get_device", "shape", "dtype", "device", "ndim", "is_leaf", "grad", "grad_fn",
+    "itemsize",
+    "is_cuda", "is_cpu", "is_meta", "is_quantized", "is_nested", "requires_grad", "names", "retains_grad",
+    "_backward_hooks", "is_inference", "output_nr", "_version"))
 
 
 class SparseTensor(Tensor):
@@ -16,12 +31,33 @@ class SparseTensor(Tensor):
 
     @staticmethod
     def make(indices, values, size, coalesced=False):
-        sparse = _C._make_wrapper_subclass(SparseTensor, tuple(size), dtype=values.dtype)
+        with _C.DisableTorchFunctionSubclass():
+            sparse = _C._make_wrapper_subclass(SparseTensor, tuple(size), dtype=values.dtype,
+                                               device=values.device)
         sparse._places, sparse._entries, sparse._is_coalesced = indices, values, coalesced
         return sparse
 
+    def _with(self, values):
+        """Other values at the same places."""
+        return SparseTensor.make(self._places, values, self.shape, self._is_coalesced)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        name = func.__name__
+        if name in ("__get__", "__set__"):
+            name = func.__self__.__name__
+        rule = importlib.import_module("._sparse_rules", __package__).RULES.get(name)
+        if rule is not None:
+            return rule(*args, **(kwargs or {}))
+        if name not in _DESCRIBES:
+            raise NotImplementedError(f"{name}() does not take sparse tensors; to_dense() makes them plain "
+                                      "ones")
+        with _C.DisableTorchFunctionSubclass():
+            return func(*args, **(kwargs or {}))
+
     is_sparse = property(lambda self: True)
     layout = property(lambda self: _C.sparse_coo)
+    requires_grad = property(lambda self: self._entries.requires_grad)
 
     def _indices(self):
         return self._places
@@ -57,13 +93,13 @@ class SparseTensor(Tensor):
         """Values of equal places added up, places in order."""
         if self._is_coalesced:
             return self
-        flat = _C.zeros((self._nnz(),), dtype=_C.int64)
+        flat = _C.zeros((self._nnz(),), dtype=_C.int64, device=self.device)
         for row, n in zip(self._places.unbind(0), self.shape):
             flat = flat * n + row
         places, which = (flambeau.unique(flat, sorted=True, return_inverse=True)[:2] if self._nnz()
                          else (flat, flat))
         values = _C.zeros((places.shape[0], *self._entries.shape[1:]),
-                          dtype=self.dtype).index_add(0, which, self._entries)
+                          dtype=self.dtype, device=self.device).index_add(0, which, self._entries)
         rows = []
         for n in reversed(self.shape[:self.sparse_dim()]):
             rows.insert(0, places % n)
@@ -72,34 +108,159 @@ class SparseTensor(Tensor):
 
     def to_dense(self, dtype=None, *, masked_grad=None):
         at = tuple(self._places.unbind(0))
-        dense = _C.zeros(tuple(self.shape), dtype=self.dtype).index_put(at, self._entries, accumulate=True)
+        zeros = _C.zeros(tuple(self.shape), dtype=self.dtype, device=self.device)
+        dense = zeros.index_put(at, self._entries, accumulate=True)
         return dense if dtype is None else dense.to(dtype)
 
     def detach(self):
-        return SparseTensor.make(self._places, self._entries.detach(), self.shape, self._is_coalesced)
+        return self._with(self._entries.detach())
 
     def clone(self, *, memory_format=None):
         return SparseTensor.make(self._places.clone(), self._entries.clone(), self.shape, self._is_coalesced)
 
-    def __neg__(self):
-        return SparseTensor.make(self._places, -self._entries, self.shape, self._is_coalesced)
+    def requires_grad_(self, requires_grad=True):
+        if requires_grad:
+            raise NotImplementedError("a sparse tensor does not get a gradient; make it of values that do")
+        return self._with(self._entries.detach())
+
+    def numpy(self, *, force=False):
+        raise TypeError("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.")
+
+    def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None):
+        return self
+
+    def __reduce_ex__(self, protocol):
+        state = self._places, self._entries, self.shape, self._is_coalesced
+        return _utils._rebuild_sparse_tensor, (_C.sparse_coo, state)
+
+    def __deepcopy__(self, memo):
+        return memo.setdefault(id(self), self.clone())
 
     def __repr__(self, *, tensor_contents=None):
-        return (f"tensor(indices={self._places},\n       values={self._entries},\n       "
-                f"size={tuple(self.shape)}, nnz={self._nnz()}, layout=torch.sparse_coo)")
+        def part(name, tensor):
+            return f"{name}={tensor.detach()}".replace("\n", "\n" + " " * (len(name) + 8))
+
+        grad = ", requires_grad=True" if self.requires_grad else ""
+        return (f"tensor({part('indices', self._places)},\n       {part('values', self._entries)},\n       "
+                f"size={tuple(self.shape)}, nnz={self._nnz()}, layout=torch.sparse_coo{grad})")
 
 
-def sparse_coo_tensor(indices, values, size=None, *, dtype=None, device=None, requires_grad=False,
+def sparse_coo_tensor(indices=None, values=None, size=None, *, dtype=None, device=None, requires_grad=False,
                       check_invariants=None, is_coalesced=None):
-    """A sparse tensor: values[k] at the place indices[:, k]; values of equal places are added."""
+    """A sparse tensor: values[k] at the place indices[:, k]; values of equal places are added. Of a size
+    alone: zeros.
+    """
+    if values is None:
+        size = indices if size is None else size
+        indices, values = _C.zeros((len(size), 0), dtype=_C.int64), _C.zeros((0,), dtype=dtype)
+        is_coalesced = True
     indices = (indices if isinstance(indices, Tensor) else _C.tensor(indices)).to(_C.int64)
     values = values if isinstance(values, Tensor) else _C.tensor(values)
-    values = values if dtype is None else values.to(dtype)
-    if indices.dim() != 2 or indices.shape[1] != values.shape[0]:
-        raise RuntimeError(f"sparse_coo_tensor(): expected indices of sizes (dimensions, {values.shape[0]}), "
-                           f"got {tuple(indices.shape)}")
+    values = values.to(device or values.device, dtype or values.dtype)
+    indices = indices.to(values.device)
+    if indices.dim() != 2:
+        raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(indices.shape)}")
+    if indices.shape[1] != values.shape[0]:
+        raise RuntimeError("indices and values must have same nnz: sparse_coo_tensor(): expected indices of "
+                           f"sizes (dimensions, {values.shape[0]}), got {tuple(indices.shape)}")
     if size is None:
         size = (*(int(row.max()) + 1 for row in indices.unbind(0)), *values.shape[1:])
+    fits = len(size) == indices.shape[0] + values.dim() - 1
+    if not fits or tuple(size[indices.shape[0]:]) != tuple(values.shape[1:]):
+        raise RuntimeError(f"sparse_coo_tensor(): a size of {tuple(size)} does not fit {indices.shape[0]} "
+                           f"sparse dimensions and values of shape {tuple(values.shape)}")
+    if indices.shape[1] and (check_invariants or check_sparse_tensor_invariants.is_enabled()):
+        _check_places(indices, size)
     if requires_grad:
-        raise NotImplementedError("sparse_coo_tensor(): sparse tensors that require grad are not supported")
+        raise NotImplementedError("sparse_coo_tensor(requires_grad=True): a sparse tensor does not get a "
+                                  "gradient; make it of values that do")
     return SparseTensor.make(indices, values, size, bool(is_coalesced))
+
+
+def _check_places(indices, size):
+    for dim, row in enumerate(indices.unbind(0)):
+        low, high = int(row.min()), int(row.max())
+        if low < 0:
+            raise RuntimeError(f"found negative index {low} for dim {dim}")
+        if high >= size[dim]:
+            raise RuntimeError(f"size is inconsistent with indices: for dim {dim}, size is {size[dim]} but "
+                               "found index "
+                               f"{high}")
+
+
+class check_sparse_tensor_invariants:
+    """Whether sparse_coo_tensor() checks that its indices lie inside the size: enable(), or a context."""
+
+    _enabled = False
+
+    def __init__(self, enable=True):
+        self._wanted, self._before = enable, None
+
+    @classmethod
+    def is_enabled(cls):
+        return cls._enabled
+
+    @classmethod
+    def enable(cls):
+        check_sparse_tensor_invariants._enabled = True
+
+    @classmethod
+    def disable(cls):
+        check_sparse_tensor_invariants._enabled = False
+
+    def __enter__(self):
+        self._before = self._enabled
+        check_sparse_tensor_invariants._enabled = self._wanted
+        return self
+
+    def __exit__(self, *error):
+        check_sparse_tensor_invariants._enabled = self._before
+
+
+def as_sparse_gradcheck(gradcheck):
+    """gradcheck itself: the functions that it is given take the values of sparse tensors."""
+    return gradcheck
+
+
+def mm(mat1, mat2, reduce="sum"):
+    """A product of matrices, either or both of them sparse."""
+    if reduce != "sum":
+        raise NotImplementedError(f"sparse.mm(reduce={reduce!r}): only sums")
+    return _C.mm(mat1, mat2)
+
+
+spmm = dsmm = mm
+
+
+def addmm(mat, mat1, mat2, *, beta=1.0, alpha=1.0):
+    """beta mat + alpha mat1 @ mat2, with a sparse mat1."""
+    return _C.addmm(mat, mat1, mat2, beta=beta, alpha=alpha)
+
+
+def sum(input, dim=None, dtype=None):
+    """The sum of all elements, or along dimensions: sparse, unless no sparse dimension is left."""
+    return _C.sum(input, dtype=dtype) if dim is None else _C.sum(input, dim, dtype=dtype)
+
+
+def softmax(input, dim, *, dtype=None):
+    """Along a dimension, among the elements that are there: the others count as minus infinity."""
+    return _C.softmax(input, dim, dtype)
+
+
+def log_softmax(input, dim, *, dtype=None):
+    """The logarithm of softmax()."""
+    return _C.log_softmax(input, dim, dtype)
+
+
+def _legacy(name, dtype):
+    def make(indices=None, values=None, size=None):
+        """A sparse tensor of this dtype, in the way before sparse_coo_tensor()."""
+        return sparse_coo_tensor(indices, values, size, dtype=dtype)
+
+    make.__name__ = name
+    return make
+
+
+FloatTensor, DoubleTensor = _legacy("FloatTensor", _C.float32), _legacy("DoubleTensor", _C.float64)
+HalfTensor, BFloat16Tensor = _legacy("HalfTensor", _C.float16), _legacy("BFloat16Tensor", _C.bfloat16)
+IntTensor, LongTensor = _legacy("IntTensor", _C.int32), _legacy("LongTensor", _C.int64)

@@ -151,3 +151,9 @@ def test_modules_of_devices():
     with pytest.raises(RuntimeError, match="no module"):
         torch.get_device_module("meta")
     assert torch.Tag.pointwise.name == "pointwise"
+
+
+def test_result_type_is_apart_from_sizes():
+    assert torch.result_type(torch.ones(2, 3), torch.ones(4, dtype=torch.float64)) is torch.float64
+    assert torch.result_type(torch.ones(3), torch.tensor(1.0, dtype=torch.float64)) is torch.float32
+    assert torch.result_type(torch.ones(3, dtype=torch.int64), 1.5) is torch.float32

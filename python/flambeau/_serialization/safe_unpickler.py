@@ -61,7 +61,13 @@ def allowed():
     names.update({f"torch._utils.{name}": value for name, value in vars(_utils).items()
                   if name.startswith("_rebuild")})
     names["torch._tensor._rebuild_from_type_v2"] = _utils._rebuild_from_type_v2
+    names["torch.serialization._get_layout"] = _layout
     return names
+
+
+def _layout(name):
+    from flambeau.serialization import _get_layout
+    return _get_layout(name)
 
 
 def _parameter_class(full):

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <unordered_set>
 
 #include "flambeau/base/option.h"
 #include "flambeau/loop/interpret.h"
@@ -16,14 +17,16 @@ using loop::SymbolSource;
 
 struct Executable::CompiledStep {
   std::shared_ptr<const codegen::Launchable> kernel;
-  std::vector<int> buffers;            // of a kernel
-  std::vector<int> sizes;              // table entries of a kernel's sizes
-  std::vector<int> operands, results;  // buffers of a library call
-  std::vector<Value> args;             // with GraphRef{operand}
+  std::vector<int> buffers;                // of a kernel
+  std::vector<int> sizes;                  // table entries of a kernel's sizes
+  std::vector<std::pair<int, int>> loose;  // which of them are entries of loose_
+  std::vector<int> operands, results;      // buffers of a library call
+  std::vector<Value> args;                 // with GraphRef{operand}
 };
 
 struct Executable::SizePlan {
-  std::vector<int64_t> symbols, values;
+  std::vector<int64_t> key;  // of layout_symbols_
+  std::vector<int64_t> values;
   std::vector<std::vector<int64_t>> kernel_sizes;  // by step
   std::vector<PreparedCall> calls;                 // by step
   std::vector<int64_t> temporary_offset;           // by buffer, bytes; -1 elsewhere
@@ -76,7 +79,8 @@ Executable::Executable(loop::Program program, KernelRunner runner)
     : program_(std::move(program)),
       runner_(runner),
       runtime_(runtime_of(program_.device)),
-      table_(symbols_of(program_)) {
+      table_(symbols_of(program_)),
+      loose_(symbols_of(program_)) {
   FL_CHECK(runner == KernelRunner::Native || program_.device == Device{}, ValueError,
            "the interpreter runs programs of the CPU, got one of {}", program_.device.str());
   auto entries = [&](const std::vector<sym::Expr>& list) {
@@ -93,7 +97,7 @@ Executable::Executable(loop::Program program, KernelRunner runner)
       for (SymInt s : o.spec.strides) e.strides.push_back(table_.add(s.expr()));
       e.offset = table_.add(o.spec.offset.expr());
     } else {
-      e.number = table_.add(o.number);
+      e.number = loose_.add(o.number);
     }
     outputs_.push_back(std::move(e));
   }
@@ -120,6 +124,8 @@ Executable::Executable(loop::Program program, KernelRunner runner)
     }
     steps_.push_back(std::move(c));
   }
+  find_layout_symbols();
+  find_loose_sizes();
   if (option("FLAMBEAU_PROFILE") == "1")
     profile_ = std::make_unique<std::vector<std::atomic<int64_t>>>(steps_.size());
   if (runner_ != KernelRunner::Native) return;
@@ -127,6 +133,51 @@ Executable::Executable(loop::Program program, KernelRunner runner)
   size_t at = 0;
   for (size_t k = 0; k < steps_.size(); ++k)
     if (std::holds_alternative<KernelStep>(program_.steps[k])) steps_[k].kernel = compiled[at++];
+}
+
+void Executable::find_layout_symbols() {
+  std::unordered_set<sym::Expr> found;
+  const auto note = [&](const sym::Expr& e) {
+    for (const sym::Expr& s : sym::symbols_of(e)) found.insert(s);
+  };
+  const auto note_all = [&](const auto& list) {
+    for (const auto& e : list) note(e);
+  };
+  for (const ProgramBuffer& b : program_.buffers) {
+    note(b.elements);
+    note(b.offset);
+    note_all(b.sizes);
+    note_all(b.strides);
+  }
+  for (const loop::ProgramOutput& o : program_.outputs) {
+    if (o.kind != loop::ProgramOutput::Kind::Tensor) continue;
+    for (SymInt s : o.spec.sizes) note(s.expr());
+    for (SymInt s : o.spec.strides) note(s.expr());
+    note(o.spec.offset.expr());
+  }
+  for (const loop::Step& s : program_.steps)
+    if (const auto* l = std::get_if<LibraryStep>(&s))
+      for (const Value& v : l->args) {
+        if (v.tag() == Value::Tag::Int) note(v.sym_int().expr());
+        if (v.tag() == Value::Tag::IntList)
+          for (SymInt i : v.ints()) note(i.expr());
+      }
+  for (size_t k = 0; k < program_.symbols.size(); ++k)
+    if (found.contains(program_.symbols[k].symbol)) layout_symbols_.push_back(static_cast<int>(k));
+}
+
+void Executable::find_loose_sizes() {
+  std::unordered_set<sym::Expr> known;
+  for (int k : layout_symbols_) known.insert(program_.symbols[static_cast<size_t>(k)].symbol);
+  for (size_t s = 0; s < steps_.size(); ++s) {
+    const auto* k = std::get_if<KernelStep>(&program_.steps[s]);
+    if (!k) continue;
+    for (size_t n = 0; n < k->kernel->sizes.size(); ++n) {
+      const sym::Expr& e = k->kernel->sizes[n];
+      if (!std::ranges::all_of(sym::symbols_of(e), [&](const sym::Expr& x) { return known.contains(x); }))
+        steps_[s].loose.emplace_back(static_cast<int>(n), loose_.add(e));
+    }
+  }
 }
 
 // The slowest steps, on standard error.
@@ -246,7 +297,7 @@ void Executable::prepare_library(SizePlan& p) const {
 std::unique_ptr<Executable::SizePlan> Executable::make_plan(std::vector<int64_t> symbols) const {
   auto p = std::make_unique<SizePlan>();
   table_.evaluate(symbols, p->values);
-  p->symbols = std::move(symbols);
+  for (int k : layout_symbols_) p->key.push_back(symbols[static_cast<size_t>(k)]);
   for (const CompiledStep& s : steps_) {
     std::vector<int64_t> sizes;
     for (int e : s.sizes) sizes.push_back(p->values[e]);
@@ -257,12 +308,15 @@ std::unique_ptr<Executable::SizePlan> Executable::make_plan(std::vector<int64_t>
   return p;
 }
 
-const Executable::SizePlan& Executable::plan(std::span<const Tensor> inputs, std::span<const int64_t> numbers,
+const Executable::SizePlan& Executable::plan(std::span<const int64_t> symbols,
                                              std::unique_ptr<SizePlan>& unshared) const {
-  SmallVector<int64_t, 16> symbols;
-  for (const SymbolSource& s : program_.symbols) symbols.push_back(symbol_value(s, inputs, numbers));
+  const auto fits = [&](const SizePlan& p) {
+    for (size_t k = 0; k < layout_symbols_.size(); ++k)
+      if (symbols[static_cast<size_t>(layout_symbols_[k])] != p.key[k]) return false;
+    return true;
+  };
   for (SizePlan* p = plans_.load(std::memory_order_acquire); p; p = p->next)
-    if (std::equal(symbols.begin(), symbols.end(), p->symbols.begin(), p->symbols.end())) return *p;
+    if (fits(*p)) return *p;
   auto made = make_plan({symbols.begin(), symbols.end()});
   if (plan_count_.fetch_add(1) >= kKeptPlans) {
     unshared = std::move(made);
@@ -279,7 +333,11 @@ std::vector<Value> Executable::run(std::span<const Tensor> inputs, std::span<con
                                    std::span<const Tensor> targets) const {
   runtime_.enter(program_.device);
   std::unique_ptr<SizePlan> unshared;
-  const SizePlan& p = plan(inputs, numbers, unshared);
+  SmallVector<int64_t, 16> symbols;
+  for (const SymbolSource& s : program_.symbols) symbols.push_back(symbol_value(s, inputs, numbers));
+  const SizePlan& p = plan({symbols.data(), symbols.size()}, unshared);
+  SmallVector<int64_t, 32> loose(static_cast<size_t>(loose_.size()));
+  loose_.evaluate({symbols.data(), symbols.size()}, loose.data());
   const size_t count = program_.buffers.size();
   SmallVector<char*, 64> address(count, nullptr);
   SmallVector<Ref<Storage>, 8> made(count);
@@ -325,11 +383,19 @@ std::vector<Value> Executable::run(std::span<const Tensor> inputs, std::span<con
     SmallVector<void*, 16> pointers;
     if (std::holds_alternative<KernelStep>(program_.steps[s])) {
       for (int b : step.buffers) pointers.push_back(address[b]);
+      std::span<const int64_t> sizes = p.kernel_sizes[s];
+      SmallVector<int64_t, 16> own;
+      if (!step.loose.empty()) {
+        own.assign(sizes.begin(), sizes.end());
+        for (const auto& [n, entry] : step.loose)
+          own[static_cast<size_t>(n)] = loose[static_cast<size_t>(entry)];
+        sizes = {own.data(), own.size()};
+      }
       if (step.kernel) {
-        step.kernel->launch({pointers.data(), p.kernel_sizes[s].data(), nullptr});
+        step.kernel->launch({pointers.data(), sizes.data(), nullptr});
       } else {
         loop::interpret(*std::get<KernelStep>(program_.steps[s]).kernel,
-                        std::span<void* const>(pointers.data(), pointers.size()), p.kernel_sizes[s], {});
+                        std::span<void* const>(pointers.data(), pointers.size()), sizes, {});
       }
     } else {
       SmallVector<void*, 8> results;
@@ -346,7 +412,7 @@ std::vector<Value> Executable::run(std::span<const Tensor> inputs, std::span<con
     if (output.kind == loop::ProgramOutput::Kind::None) {
       out.emplace_back();
     } else if (output.kind == loop::ProgramOutput::Kind::Number) {
-      out.emplace_back(p.values[e.number]);
+      out.emplace_back(loose[static_cast<size_t>(e.number)]);
     } else if (o < targets.size() && targets[o].defined()) {
       out.emplace_back(targets[o]);
     } else {

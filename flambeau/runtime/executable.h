@@ -18,7 +18,8 @@ enum class KernelRunner : uint8_t {
 };
 
 /// Immutable after it was made; run() is reentrant and takes no lock. What depends on sizes alone (the
-/// arena's layout, prepared library calls) is kept for the sizes that were seen.
+/// arena's layout, prepared library calls) is kept for the sizes that were seen; numbers that kernels alone
+/// read, such as places of random numbers, may differ in every call.
 class Executable {
  public:
   /// Compiles the kernels of a program, in parallel.
@@ -34,6 +35,8 @@ class Executable {
 
   const loop::Program& program() const { return program_; }
   int kernel_count() const;
+  /// Layouts that were made for sizes, and are kept.
+  int plan_count() const { return plan_count_.load(); }
   /// Bytes that kernels and library calls read and write in one run, each of their buffers once, for given
   /// symbols.
   int64_t bytes_moved(const std::function<int64_t(const sym::Expr& symbol)>& size) const;
@@ -41,8 +44,9 @@ class Executable {
  private:
   struct SizePlan;
   struct CompiledStep;
-  const SizePlan& plan(std::span<const Tensor> inputs, std::span<const int64_t> numbers,
-                       std::unique_ptr<SizePlan>& unshared) const;
+  void find_layout_symbols();
+  void find_loose_sizes();
+  const SizePlan& plan(std::span<const int64_t> symbols, std::unique_ptr<SizePlan>& unshared) const;
   std::unique_ptr<SizePlan> make_plan(std::vector<int64_t> symbols) const;
   void place_temporaries(SizePlan& p) const;
   void prepare_library(SizePlan& p) const;
@@ -51,6 +55,8 @@ class Executable {
   KernelRunner runner_;
   DeviceRuntime& runtime_;
   ExpressionTable table_;
+  ExpressionTable loose_;            // of what layouts do not depend on
+  std::vector<int> layout_symbols_;  // numbers of the symbols that layouts depend on
   struct BufferEntries {
     int elements, offset;
     std::vector<int> sizes, strides;
@@ -58,7 +64,7 @@ class Executable {
   std::vector<BufferEntries> buffers_;
   struct OutputEntries {
     std::vector<int> sizes, strides;
-    int offset = -1, number = -1;
+    int offset = -1, number = -1;  // number: of loose_
   };
   std::vector<OutputEntries> outputs_;
   std::vector<CompiledStep> steps_;

@@ -27,6 +27,10 @@ int ExpressionTable::add(const sym::Expr& e) {
 
 void ExpressionTable::evaluate(std::span<const int64_t> symbols, std::vector<int64_t>& values) const {
   values.resize(entries_.size());
+  evaluate(symbols, values.data());
+}
+
+void ExpressionTable::evaluate(std::span<const int64_t> symbols, int64_t* values) const {
   for (size_t k = 0; k < entries_.size(); ++k) {
     const Entry& e = entries_[k];
     int64_t& out = values[k];

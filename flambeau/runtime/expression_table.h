@@ -17,7 +17,8 @@ class ExpressionTable {
   /// Entry number of an expression. Raises InternalError on a symbol that the table does not know.
   int add(const sym::Expr& e);
   int size() const { return static_cast<int>(entries_.size()); }
-  /// Values of all entries.
+  /// Values of all entries, size() numbers.
+  void evaluate(std::span<const int64_t> symbols, int64_t* values) const;
   void evaluate(std::span<const int64_t> symbols, std::vector<int64_t>& values) const;
 
  private:

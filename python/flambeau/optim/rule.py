@@ -113,7 +113,7 @@ class RuleOptimizer(Optimizer):
             new, changed = self._direct(group, p, g, arrays, numbers)
             p.copy_(new)
         else:
-            changed = self._kernel(options, numbers, arrays)(p, g, arrays, options.values(numbers))
+            changed = self._kernel(options, numbers, arrays)(p, g, arrays, options.values(numbers, p.device))
         if changed and not state:
             self.state[p] = state
         for name, value in changed.items():
@@ -178,11 +178,11 @@ class _Options:
         self.kernels = kernels.setdefault((tuple(self.fixed.items()), tuple(self.varying)), {})
         self._flat = [x for v in self.varying.values() for x in (v if isinstance(v, tuple) else (v,))]
 
-    def values(self, numbers):
-        """All numbers as one tensor."""
-        if self._values is None or self._numbers != numbers:
+    def values(self, numbers, device):
+        """All numbers as one tensor on a device."""
+        if self._values is None or self._numbers != numbers or self._values.device != device:
             given = [float(v) for v in numbers.values() if not isinstance(v, bool)]
-            self._numbers, self._values = numbers, _C.tensor(self._flat + given, dtype=_C.float64)
+            self._numbers, self._values = numbers, _C.tensor(self._flat + given, dtype=_C.float64, device=device)
         return self._values
 
 

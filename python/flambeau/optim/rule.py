@@ -182,7 +182,7 @@ class _Options:
         """All numbers as one tensor on a device."""
         if self._values is None or self._numbers != numbers or self._values.device != device:
             given = [float(v) for v in numbers.values() if not isinstance(v, bool)]
-            self._numbers, self._values = numbers, _C.tensor(self._flat + given, dtype=_C.float64, device=device)
+            self._numbers, self._values = numbers, _C.tensor(self._flat + given, dtype=_C.float64).to(device)
         return self._values
 
 

@@ -48,7 +48,7 @@ def poisson(input, generator=None):
 
 def _few_events(rates, generator):
     """Counts waiting times, of which 70 are more than a rate below 10 needs."""
-    waits = -_uniform(_C.empty((70, *rates.shape), dtype=rates.dtype), generator).log()
+    waits = -_uniform(rates.new_empty((70, *rates.shape)), generator).log()
     return (waits.cumsum(0) <= rates).sum(0).to(rates.dtype)
 
 

@@ -95,6 +95,11 @@ for _name in ("to", "float", "double", "half", "bfloat16", "int", "long", "short
     _conversion(_name)
 
 
+def _rows(s, dims):
+    """The places along some of the sparse dimensions."""
+    return _C.stack([s._places[d] for d in dims])
+
+
 # Sums and products.
 def _is_scalar(x):
     return isinstance(x, numbers.Number) or (isinstance(x, Tensor) and not is_sparse(x) and x.dim() == 0)
@@ -207,7 +212,7 @@ def _permute(s, *dims):
     if sorted(dims[:count]) != list(range(count)):
         raise NotImplementedError("permute() between a sparse tensor's sparse and dense dimensions")
     entries = s._entries.permute(0, *(d - count + 1 for d in dims[count:]))
-    return _make(s._places[dims[:count]], entries, [s.shape[d] for d in dims],
+    return _make(_rows(s, dims[:count]), entries, [s.shape[d] for d in dims],
                  s._is_coalesced and dims[:count] == list(range(count)))
 
 
@@ -234,7 +239,7 @@ def _select(s, dim, index=None):
     others = [d for d in range(s.sparse_dim()) if d != dim]
     if not others:
         return s._entries[here].sum(0)
-    return _make(s._places[others][:, here], s._entries[here], shape, True)
+    return _make(_rows(s, others)[:, here], s._entries[here], shape, True)
 
 
 @_rule("index_select")
@@ -246,7 +251,7 @@ def _index_select(s, dim, index):
         return _make(s._places, entries, shape, s._is_coalesced)
     s = s.coalesce()
     place, entry = (s._places[dim] == index.unsqueeze(1)).nonzero().unbind(1)
-    places = s._places[:, entry].index_copy(0, _C.tensor([dim], device=s.device), place.unsqueeze(0))
+    places = s._places[:, entry].index_copy(0, _C.tensor([dim]).to(s.device), place.unsqueeze(0))
     shape = [len(index) if d == dim else n for d, n in enumerate(s.shape)]
     return _make(places, s._entries[entry], shape).coalesce()
 
@@ -289,7 +294,7 @@ def sum(s, dim=None, keepdim=False, *, dtype=None):
     left = [d for d in range(count) if d not in dims]
     if not left:
         return entries.sum(0)
-    return _make(s._places[left], entries, [n for d, n in enumerate(s.shape) if d not in dims]).coalesce()
+    return _make(_rows(s, left), entries, [n for d, n in enumerate(s.shape) if d not in dims]).coalesce()
 
 
 @_rule("norm")

@@ -42,13 +42,13 @@ def nms(dets, scores, iou_threshold):
     area = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
     overlaps = common / (area[:, None] + area - common) > iou_threshold
     # A row as one long integer, a byte for each box.
-    rows = memoryview(overlaps.contiguous().untyped_storage())
+    rows = memoryview(overlaps.cpu().contiguous().untyped_storage())
     gone, stays = 0, []
     for i in range(count):
         if not gone >> (8 * i) & 1:
             stays.append(i)
             gone |= int.from_bytes(rows[i * count:(i + 1) * count], "little")
-    return order[_C.tensor(stays, dtype=_C.int64)]
+    return order[_C.tensor(stays, dtype=_C.int64).to(order.device)]
 
 
 def _bilinear(images, y, x):
@@ -95,7 +95,7 @@ def _positions(start, length, bins, ratio, like):
     samples = ratio if ratio > 0 else max(1, -int(-length // bins))
     size = length / bins
     at = [[start + size * (b + (s + 0.5) / samples) for s in range(samples)] for b in range(bins)]
-    return _C.tensor(at, dtype=like.dtype, device=like.device)
+    return _C.tensor(at, dtype=like.dtype).to(like.device)
 
 
 def roi_pool(input, rois, spatial_scale, pooled_height, pooled_width):
@@ -111,7 +111,7 @@ def roi_pool(input, rois, spatial_scale, pooled_height, pooled_width):
                 part = input[int(image), :, top:bottom, left:right]
                 if part.numel() == 0:
                     outputs.append(input.new_zeros((channels,)))
-                    places.append(_C.full((channels,), -1, dtype=_C.int64))
+                    places.append(input.new_full((channels,), -1, dtype=_C.int64))
                     continue
                 value, at = part.reshape(channels, -1).max(1)
                 outputs.append(value)
@@ -138,7 +138,8 @@ def _own_channels(pooled, height, width):
                            f"{pooled.shape[1]} for {height} * {width}")
     grid = pooled.reshape(count, channels, height, width, height, width)
     own = grid.diagonal(0, 2, 4).diagonal(0, 2, 3)
-    mapping = _C.arange(pooled.shape[1], dtype=_C.int32).reshape(1, channels, height, width)
+    mapping = _C.arange(pooled.shape[1], dtype=_C.int32, device=pooled.device)
+    mapping = mapping.reshape(1, channels, height, width)
     return own.contiguous(), mapping.expand(count, -1, -1, -1).contiguous()
 
 

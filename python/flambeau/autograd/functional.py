@@ -99,7 +99,7 @@ def _rows(call, output, create_graph, strict):
         seed.view(-1)[k] = 1
         rows.append(call.grad((output,), call.inputs, (seed,), create_graph, strict, "output"))
     if not rows:
-        return tuple(_C.zeros((*output.shape, *x.shape), dtype=x.dtype) for x in call.inputs)
+        return tuple(x.new_zeros((*output.shape, *x.shape)) for x in call.inputs)
     return tuple(_C.stack([r[i] for r in rows]).view(*output.shape, *x.shape)
                  for i, x in enumerate(call.inputs))
 

@@ -43,5 +43,6 @@ class Bernoulli(SuccessDistribution):
         return -(p * p.log() + (1 - p) * (-p).log1p())
 
     def enumerate_support(self, expand=True):
-        values = flambeau.arange(2, dtype=self._param.dtype).view(-1, *(1,) * len(self._batch_shape))
+        values = flambeau.arange(2, dtype=self._param.dtype, device=self._param.device)
+        values = values.view(-1, *(1,) * len(self._batch_shape))
         return values.expand(-1, *self._batch_shape) if expand else values

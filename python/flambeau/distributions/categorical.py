@@ -45,7 +45,7 @@ class Categorical(Distribution):
 
     @property
     def mean(self):
-        return flambeau.full(self._extended_shape(), float("nan"), dtype=self.probs.dtype)
+        return self.probs.new_full(self._extended_shape(), float("nan"))
 
     variance = mean
 
@@ -77,7 +77,8 @@ class Categorical(Distribution):
         return Categorical(**{form: self._param.expand(*batch_shape, self._num_events)}, validate_args=False)
 
     def enumerate_support(self, expand=True):
-        values = flambeau.arange(self._num_events).view(-1, *(1,) * len(self._batch_shape))
+        values = flambeau.arange(self._num_events, device=self._param.device)
+        values = values.view(-1, *(1,) * len(self._batch_shape))
         return values.expand(-1, *self._batch_shape) if expand else values
 
 
@@ -105,7 +106,7 @@ class OneHotCategorical(Distribution):
         return self.probs * (1 - self.probs)
 
     def _vectors(self, indices):
-        classes = flambeau.arange(self.event_shape[0])
+        classes = flambeau.arange(self.event_shape[0], device=indices.device)
         return (indices.unsqueeze(-1) == classes).to(self.probs.dtype)
 
     def sample(self, sample_shape=()):

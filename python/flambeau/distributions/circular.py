@@ -50,10 +50,10 @@ def _draws(concentration):
     proposal = flambeau.where(concentration < 1e-5, 1 / concentration + concentration,
                               (1 + rho * rho) / (2 * rho))
     out = flambeau.empty_like(concentration)
-    left = flambeau.arange(out.numel())
+    left = flambeau.arange(out.numel(), device=out.device)
     while left.numel():
         r, k = proposal[left], concentration[left]
-        u1, u2, u3 = flambeau.rand(3, left.numel(), dtype=out.dtype).clamp(min=2.0**-54)
+        u1, u2, u3 = flambeau.rand(3, left.numel(), dtype=out.dtype, device=out.device).clamp(min=2.0**-54)
         z = (math.pi * u1).cos()
         f = (1 + r * z) / (r + z)
         c = k * (r - f)

@@ -178,7 +178,7 @@ real = _Simple("Real()", lambda x: x == x)
 real_vector = independent(real, 1)
 simplex = _Simple("Simplex()", lambda x: (x >= 0).all(-1) & ((x.sum(-1) - 1).abs() < 1e-6), 1)
 square = _Simple("Square()",
-                 lambda x: flambeau.full(x.shape[:-2], x.shape[-2] == x.shape[-1], dtype=flambeau.bool), 2)
+                 lambda x: x.new_full(x.shape[:-2], x.shape[-2] == x.shape[-1], dtype=flambeau.bool), 2)
 symmetric = _Simple("Symmetric()", _is_symmetric, 2)
 positive_semidefinite = _Simple("PositiveSemidefinite()",
                                 lambda x: _is_symmetric(x) & (flambeau.linalg_eigvalsh(x) >= 0).all(-1), 2)

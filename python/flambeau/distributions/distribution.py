@@ -10,12 +10,13 @@ from . import constraints
 def broadcast_all(*values):
     """Tensors and numbers as tensors of one shape."""
     given = [v for v in values if isinstance(v, Tensor)]
-    dtype = given[0].dtype if given else flambeau.get_default_dtype()
+    options = ({"dtype": given[0].dtype, "device": given[0].device} if given
+               else {"dtype": flambeau.get_default_dtype()})
     for v in values:
         if not isinstance(v, (Tensor, numbers.Number)):
             raise ValueError("A distribution's parameters are numbers or tensors (__torch_function__ "
                              f"objects count), not {type(v).__name__}.")
-    return flambeau.broadcast_tensors(*(v if isinstance(v, Tensor) else flambeau.tensor(v, dtype=dtype)
+    return flambeau.broadcast_tensors(*(v if isinstance(v, Tensor) else flambeau.full((), v, **options)
                                         for v in values))
 
 

@@ -38,7 +38,7 @@ class Wishart(ExponentialFamily):
             raise ValueError(f"{name} must be at least two-dimensional, with optional leading batch "
                              "dimensions")
         if not isinstance(df, Tensor):
-            df = flambeau.tensor(df, dtype=matrix.dtype, device=matrix.device)
+            df = matrix.new_full((), df)
         rows = matrix.shape[-1]
         batch = flambeau.broadcast_shapes(df.shape, matrix.shape[:-2])
         self.df = df.expand(batch)

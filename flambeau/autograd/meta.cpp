@@ -94,7 +94,9 @@ Tensor shallow_copy(const Tensor& t) {
 bool Tensor::requires_grad() const {
   if (!impl_ || !impl_->autograd) return false;
   const AutogradMeta* m = meta(*this);
-  return m->requires_grad || (m->view ? grad_fn(*this) : m->grad_fn);
+  if (m->requires_grad || !m->view) return m->requires_grad || m->grad_fn;
+  // A view of a tensor that came to require gradients later does so, too, though none reach it or its base.
+  return grad_fn(*this) || (m->view->base.requires_grad() && is_differentiable(dtype()));
 }
 
 Tensor& Tensor::set_requires_grad(bool value) {

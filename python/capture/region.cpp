@@ -71,6 +71,10 @@ bool accepts(Region& region, Frame* frame, std::vector<PyObject*>& places, Tenso
     PyObject* o = places[static_cast<size_t>(p)];
     const Tensor* t = o ? as_tensor(o) : nullptr;
     if (!t && !(o && PyLong_CheckExact(o))) return false;
+    if (t && is_late_view(*t)) {
+      if (why) *why = "a view's base came to require gradients";
+      return false;
+    }
     inputs.push_back(t ? *t : size_tensor(o));
   }
   const trace::TracedProgram& program = region.program();

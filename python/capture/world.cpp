@@ -2,6 +2,7 @@
 
 #if FLAMBEAU_CAPTURE
 #include "builtins.h"
+#include "flambeau/autograd/autograd.h"
 #include "flambeau/ops/functions.h"
 
 namespace fl::python::capture {
@@ -280,8 +281,12 @@ PyObject* World::wrap(PyObject* real, int at) {
   return remember(real, real, at);
 }
 
+bool is_late_view(const Tensor& t) { return t.requires_grad() && t.is_leaf() && is_view(t); }
+
 PyObject* World::wrap_tensor(PyObject* real, int at) {
   expect(at, Check::Type, type_object(real));
+  if (is_late_view(*as_tensor(real)))
+    return stop("a view of a tensor that came to require gradients later is not captured");
   input_index_[real] = inputs_.size();
   return stand_in(real, at);
 }

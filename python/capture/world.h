@@ -233,6 +233,8 @@ class World {
   std::vector<nb::object> kept_;
 };
 
+/// Whether a tensor is a view whose base came to require gradients after it was made.
+bool is_late_view(const Tensor& t);
 /// Whether an object is a symbolic integer.
 inline bool is_sym_int(PyObject* o) { return Py_TYPE(o) == sym_int_type; }
 

@@ -79,21 +79,28 @@ class _BatchNorm(_NormBase):
 
     def forward(self, input):
         self._check_input_dim(input)
-        factor = self._count_batch()
+        counts = self.training and self.track_running_stats and self.num_batches_tracked is not None
+        if counts:
+            self.num_batches_tracked.add_(1)
+            if self.momentum is None and self.running_mean is not None:
+                return self._normalize_and_average(input)
         by_batch = self.training or (self.running_mean is None and self.running_var is None)
         running = not self.training or self.track_running_stats
         return F.batch_norm(input, self.running_mean if running else None,
                             self.running_var if running else None, self.weight, self.bias, by_batch,
-                            factor, self.eps)
+                            0.0 if self.momentum is None else self.momentum, self.eps)
 
-    def _count_batch(self):
-        """Counts this batch in training; the weight it has in the running statistics."""
-        factor = 0.0 if self.momentum is None else self.momentum
-        if self.training and self.track_running_stats and self.num_batches_tracked is not None:
-            self.num_batches_tracked.add_(1)
-            if self.momentum is None:
-                factor = 1.0 / float(self.num_batches_tracked)
-        return factor
+    def _normalize_and_average(self, input):
+        """Each batch counts the same in the running statistics. The count stays a tensor, so that a captured
+        program need not stop for a number.
+        """
+        mean, var = fl.zeros_like(self.running_mean), fl.zeros_like(self.running_var)
+        out = F.batch_norm(input, mean, var, self.weight, self.bias, True, 1.0, self.eps)
+        share = 1.0 / self.num_batches_tracked.double()
+        with fl.no_grad():
+            self.running_mean.mul_(1.0 - share).add_(mean * share)
+            self.running_var.mul_(1.0 - share).add_(var * share)
+        return out
 
 
 class _LazyNormBase(LazyModuleMixin, _NormBase):

@@ -63,6 +63,9 @@ class Recorder:
         self.symbols[text].meta["value_text"] = f"Sym({text})"
 
     def _placeholder(self, name, kind):
+        taken = {node.target for node in self.graph.nodes if node.op == "placeholder"}
+        while name in taken:  # reached in two ways
+            name += "_"
         first = next((node for node in self.graph.nodes if node.op != "placeholder"), None)
         with self.graph.inserting_before(first) if first else contextlib.nullcontext():
             return self.graph.placeholder(name, kind)

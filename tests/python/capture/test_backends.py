@@ -168,6 +168,23 @@ def test_sizes_and_numbers_are_symbols():
     assert 'L_x_: "f32[s0, s1]"' in backend.graphs[1].print_readable(print_output=False)
 
 
+class Counter(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.counter = 0
+
+    def forward(self, x):
+        self.counter += 1
+        return x + self.counter
+
+
+def test_a_counter_is_a_symbol():
+    model, backend = Counter(), Backend()
+    compiled = torch.compile(model, backend=backend)
+    assert [compiled(torch.zeros(1)).item() for _ in range(10)] == list(range(1, 11)) and model.counter == 10
+    assert len(backend.graphs) == 2 and "l_self_counter" in names(backend.graphs[1])
+
+
 def test_breaks_give_several_graphs():
     def f(x):
         y = x + 1

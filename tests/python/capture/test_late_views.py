@@ -24,7 +24,8 @@ def test_requires_grad_as_its_base():
 
 
 @pytest.mark.parametrize("f", [
-    lambda x, y: (x * 2, y + 1), lambda x, y: y.zero_(), lambda x, y: (y * x[3:]).sum(), lambda x, y: y.sum()])
+    lambda x, y: (x * 2, y + 1), lambda x, y: y.zero_(), lambda x, y: (y * x[3:]).sum(),
+    lambda x, y: y.sum()])
 def test_compiled_as_eagerly(f):
     outcomes = []
     for function in (f, torch.compile(f)):

@@ -30,7 +30,7 @@ def outcome(f, args):
 
 
 def check(f, make=lambda: (tensor(),), change=None, calls=3):
-    """The function plainly and compiled, with arguments of their own, which `change` changes after each call."""
+    """The function plainly and compiled, with arguments of their own; `change` changes them between calls."""
     compiled = torch.compile(f)
     plain_args, args = make(), make()
     for call in range(calls):
@@ -107,7 +107,8 @@ def test_text_without_addresses_is_captured():
         try:
             raise ValueError("a", 3, [x.shape[0]])
         except ValueError as e:
-            return x * 2, f"{e} {x.shape} {x.dtype} {x.device!s:>8} {1.5:.3f} {('a', 2)!r} {','.join(map(str, x.shape))}"
+            shape = ",".join(map(str, x.shape))
+            return x * 2, f"{e} {x.shape} {x.dtype} {x.device!s:>8} {1.5:.3f} {('a', 2)!r} {shape}"
 
     compiled = check(f)
     assert len(compiled.explain()["graphs"]) == 1 and not compiled.explain()["breaks"]
@@ -171,7 +172,8 @@ def test_ordered_dict_in_another_order():
             x = x * 2 + v
         return x
 
-    check(f, lambda: (tensor(), collections.OrderedDict(a=1.0, b=2.0)), lambda x, d: d.move_to_end(next(iter(d))))
+    check(f, lambda: (tensor(), collections.OrderedDict(a=1.0, b=2.0)),
+          lambda x, d: d.move_to_end(next(iter(d))))
 
 
 def test_deleted_slot():
@@ -286,7 +288,8 @@ def test_default_device(default_device):
 
 
 def test_tensors_without_memory_are_made_without_memory():
-    for f in (lambda x: torch.ones(2, device="meta") * 2, lambda x: torch.ones(2, 3, device="meta") @ x.to("meta").T,
+    for f in (lambda x: torch.ones(2, device="meta") * 2,
+              lambda x: torch.ones(2, 3, device="meta") @ x.to("meta").T,
               lambda x: x.to("meta") + 1):
         check(f)
 

@@ -73,7 +73,6 @@ PreparedCall direct_call(const CallArguments& call, const ConvolutionRoles& role
 }  // namespace
 
 bool takes_channels_last(const graph::Graph& g, const graph::Node& call) {
-  if (!library::available()) return false;
   const std::vector<Argument>& names = call.op->schema.args;
   std::optional<TensorSpec> weight;
   if (call.op->library == LibraryCall::ConvolutionWeight) weight = call.outs[0];
@@ -88,6 +87,9 @@ bool takes_channels_last(const graph::Graph& g, const graph::Node& call) {
   }
   const DType dtype = weight->dtype;
   if (dtype != DType::Float32 && dtype != DType::BFloat16 && dtype != DType::Float16) return false;
+  // Kernels for tensor cores have their channels last, of 1 x 1, too.
+  if (weight->device.type == DeviceType::CUDA) return true;
+  if (!library::available()) return false;
   d.spatial = weight->dim() - 2;
   for (int i = 0; i < d.spatial; ++i) {
     const SymInt size = weight->sizes[2 + i];

@@ -20,6 +20,8 @@ std::vector<std::string> toolkit_candidates(const std::string& file, const std::
 }
 
 DynamicLibrary open_toolkit_library(const std::string& file) {
+  // They call the system's driver, whatever this library was told to use.
+  if (!option("FLAMBEAU_CUDA_DRIVER").empty()) return DynamicLibrary({});
   for (const std::string& candidate : toolkit_candidates(file, option("FLAMBEAU_CUDA_LIBRARIES")))
     if (const DynamicLibrary library({candidate.c_str()}); library.is_open()) return library;
   return DynamicLibrary({});

@@ -8,7 +8,8 @@
 namespace fl::library::cuda {
 
 /// Opens the library of this file name. First in the folders that FLAMBEAU_CUDA_LIBRARIES lists (and below
-/// them, as Python's packages nvidia/ have it), then where the system looks, then in /usr/local/cuda.
+/// them, as Python's packages nvidia/ have it), then where the system looks, then in /usr/local/cuda. Opens
+/// nothing where FLAMBEAU_CUDA_DRIVER names another driver.
 DynamicLibrary open_toolkit_library(const std::string& file);
 
 /// The files that are tried, in order, for the option's value.

@@ -1,6 +1,7 @@
 #include "flambeau/runtime/cuda/library_calls.h"
 
 #include "flambeau/runtime/cuda/copy.h"
+#include "flambeau/runtime/cuda/library_routines.h"
 
 namespace fl::runtime::cuda {
 namespace {
@@ -72,6 +73,12 @@ PreparedCall prepare_on_host(const CallArguments& call, int device) {
   return [host](void* const* operands, void* const* results) { host->run(operands, results); };
 }
 
-PreparedCall prepare_call(const CallArguments& call, int device) { return prepare_on_host(call, device); }
+PreparedCall prepare_call(const CallArguments& call, int device) {
+  PreparedCall routine;
+  if (call.op.library == LibraryCall::Matmul) routine = prepare_cuda_matmul(call, device);
+  if (is_convolution(call.op.library)) routine = prepare_cuda_convolution(call, device);
+  if (call.op.library == LibraryCall::Join) routine = prepare_cuda_join(call, device);
+  return routine ? routine : prepare_on_host(call, device);
+}
 
 }  // namespace fl::runtime::cuda

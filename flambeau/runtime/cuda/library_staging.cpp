@@ -1,0 +1,66 @@
+#include "flambeau/runtime/cuda/library_staging.h"
+
+#include "flambeau/runtime/cuda/allocator.h"
+#include "flambeau/runtime/cuda/copy.h"
+#include "flambeau/runtime/cuda/strided_copy.h"
+#include "flambeau/runtime/staging.h"
+
+namespace fl::runtime::cuda {
+namespace {
+
+constexpr int64_t kAlignment = 256;
+
+}  // namespace
+
+std::optional<library::ScalarKind> library_kind(DType dtype) {
+  switch (dtype) {
+    case DType::Float32:
+      return library::ScalarKind::F32;
+    case DType::BFloat16:
+      return library::ScalarKind::BF16;
+    case DType::Float16:
+      return library::ScalarKind::F16;
+    case DType::Float64:
+      return library::ScalarKind::F64;
+    default:
+      return std::nullopt;
+  }
+}
+
+void* StreamWorkspace::bytes(int64_t count) { return workspace(device_, static_cast<size_t>(count)); }
+
+StagingMemory::StagingMemory(int device, int64_t bytes) : device_(device), bytes_(bytes) {
+  if (bytes != 0) data_ = device_allocator(device).allocate(static_cast<size_t>(bytes));
+}
+
+StagingMemory::~StagingMemory() {
+  // Given out again only to work that comes later in the stream.
+  if (data_) device_allocator(device_).release(data_, static_cast<size_t>(bytes_));
+}
+
+DeviceOperand::DeviceOperand(int device, OperandLayout layout)
+    : device_{DeviceType::CUDA, static_cast<int8_t>(device)}, given_(layout), layout_(std::move(layout)) {}
+
+int64_t DeviceOperand::bytes() const { return element_count(layout_.sizes) * size_of(layout_.dtype); }
+
+void DeviceOperand::stage(std::vector<int64_t> strides, int64_t& total) {
+  layout_.strides = std::move(strides);
+  offset_ = total;
+  total += (bytes() + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+void* DeviceOperand::target(void* result, const StagingMemory& memory) const {
+  return offset_ < 0 ? result : memory.data() + offset_;
+}
+
+void* DeviceOperand::read(void* operand, const StagingMemory& memory) const {
+  void* const place = target(operand, memory);
+  if (place != operand) copy_strided(device_, layout_, place, given_, operand);
+  return place;
+}
+
+void DeviceOperand::store(void* result, const StagingMemory& memory) const {
+  if (offset_ >= 0) copy_strided(device_, given_, result, layout_, memory.data() + offset_);
+}
+
+}  // namespace fl::runtime::cuda

@@ -184,6 +184,7 @@ int main(int count, char** arguments) {
   bench_convolution(64, 3, 224, 64, 7, 2, ScalarKind::BF16, Layout::ChannelsLast);
   bench_convolution(64, 64, 56, 64, 3, 1, ScalarKind::BF16, Layout::Contiguous);
   bench_convolution(64, 64, 56, 64, 3, 1, ScalarKind::F32, Layout::Contiguous);
+  bench_convolution(64, 64, 56, 64, 3, 1, ScalarKind::F32, Layout::ChannelsLast);
   for (const bool causal : {false, true}) bench_attention(8, 12, 512, 64, causal);
   bench_attention(2, 16, 4096, 128, true);
   return 0;

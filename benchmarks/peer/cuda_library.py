@@ -70,6 +70,7 @@ def main():
     convolution(64, 3, 224, 64, 7, 2, torch.bfloat16, last)
     convolution(64, 64, 56, 64, 3, 1, torch.bfloat16, first)
     convolution(64, 64, 56, 64, 3, 1, torch.float32, first)
+    convolution(64, 64, 56, 64, 3, 1, torch.float32, last)
     for causal in (False, True):
         attention(8, 12, 512, 64, causal)
     attention(2, 16, 4096, 128, True)

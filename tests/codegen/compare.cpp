@@ -1,10 +1,14 @@
 #include "compare.h"
 
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <map>
+#include <set>
 
+#include "assemble.h"
 #include "flambeau/base/error.h"
+#include "flambeau/codegen/gpu/compile.h"
 #include "flambeau/loop/interpret.h"
 
 namespace fl::codegen {
@@ -145,49 +149,68 @@ Bytes small_data(DType dtype, int64_t count, std::mt19937_64& random) {
   return out;
 }
 
+Outcome run_on(std::vector<Bytes> data, const std::function<void(std::span<void* const>)>& launch) {
+  Outcome out{std::move(data), ""};
+  std::vector<void*> pointers;
+  for (Bytes& b : out.buffers) pointers.push_back(b.data());
+  try {
+    launch(pointers);
+  } catch (const IndexError& e) {
+    out.error = e.message();
+  }
+  return out;
+}
+
+std::string first_difference(const loop::Kernel& k, const std::vector<Bytes>& expected,
+                             const std::vector<Bytes>& got) {
+  for (size_t b = 0; b < expected.size(); ++b) {
+    const DType d = k.buffers[b].dtype;
+    for (size_t at = 0; at < expected[b].size(); at += static_cast<size_t>(size_of(d))) {
+      const bool equal = loop::with_type(d, [&](auto t) {
+        decltype(t) x, y;
+        std::memcpy(&x, expected[b].data() + at, sizeof x);
+        std::memcpy(&y, got[b].data() + at, sizeof y);
+        return same(x, y);
+      });
+      if (!equal)
+        return fmt::format("{}[{}] is {}, expected {}", k.buffers[b].name,
+                           at / static_cast<size_t>(size_of(d)), text(got[b].data() + at, d),
+                           text(expected[b].data() + at, d));
+    }
+  }
+  return "";
+}
+
 std::string difference(const loop::Kernel& k, const std::vector<Bytes>& buffers,
                        const std::vector<int64_t>& sizes, const std::vector<loop::ScalarBits>& params) {
-  const auto run = [&](std::vector<Bytes>& data, auto&& launch) -> std::string {
-    std::vector<void*> pointers;
-    for (Bytes& b : data) pointers.push_back(b.data());
-    try {
-      launch(pointers);
-      return "";
-    } catch (const IndexError& e) {
-      return e.message();
-    }
-  };
-  std::vector<Bytes> expected = buffers;
-  const std::string expected_error =
-      run(expected, [&](const std::vector<void*>& p) { loop::interpret(k, p, sizes, params); });
+  const Outcome expected =
+      run_on(buffers, [&](std::span<void* const> p) { loop::interpret(k, p, sizes, params); });
   for (Isa isa : isas()) {
     // Kept for the other sizes that a test tries.
     static std::map<std::string, std::shared_ptr<const CompiledKernel>> known;
     if (known.size() > 300) known.clear();
     auto& compiled = known[isa_name(isa) + k.str()];
     if (!compiled) compiled = compile_kernel(k, {.isa = isa, .cached = false});
-    std::vector<Bytes> got = buffers;
-    const std::string error = run(got, [&](const std::vector<void*>& p) {
+    const Outcome got = run_on(buffers, [&](std::span<void* const> p) {
       compiled->launch({p.data(), sizes.data(), params.data()});
     });
-    if (error != expected_error)
-      return fmt::format("{}: the error is '{}', expected '{}'\n{}", isa_name(isa), error, expected_error,
+    if (got.error != expected.error)
+      return fmt::format("{}: the error is '{}', expected '{}'\n{}", isa_name(isa), got.error, expected.error,
                          k.str());
-    for (size_t b = 0; b < buffers.size(); ++b) {
-      const DType d = k.buffers[b].dtype;
-      for (size_t at = 0; at < buffers[b].size(); at += static_cast<size_t>(size_of(d))) {
-        const bool equal = loop::with_type(d, [&](auto t) {
-          decltype(t) x, y;
-          std::memcpy(&x, expected[b].data() + at, sizeof x);
-          std::memcpy(&y, got[b].data() + at, sizeof y);
-          return same(x, y);
-        });
-        if (!equal)
-          return fmt::format("{}: {}[{}] is {}, expected {}\n{}", isa_name(isa), k.buffers[b].name,
-                             at / static_cast<size_t>(size_of(d)), text(got[b].data() + at, d),
-                             text(expected[b].data() + at, d), k.str());
-      }
+    const std::string differs = first_difference(k, expected.buffers, got.buffers);
+    if (!differs.empty()) return fmt::format("{}: {}\n{}", isa_name(isa), differs, k.str());
+  }
+  const char* asked = std::getenv("FLAMBEAU_TEST_DEVICE");
+  const std::string_view device = asked ? asked : "";
+  static std::set<std::string> assembled;
+  if (device == "ptxas" && assembled.insert(k.str()).second) try {
+      const std::string problem = assemble(make_kernel_ptx(k, {}));
+      if (!problem.empty()) return fmt::format("{}\n{}", problem, k.str());
+    } catch (const NotImplementedError&) {
     }
+  if (device == "cuda") {
+    FL_CHECK(gpu_difference, ValueError, "these tests are built without CUDA");
+    return gpu_difference(k, expected, buffers, sizes, params);
   }
   return "";
 }

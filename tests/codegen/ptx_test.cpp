@@ -7,6 +7,7 @@
 #include "assemble.h"
 #include "flambeau/base/error.h"
 #include "flambeau/codegen/gpu/compile.h"
+#include "kernel_texts.h"
 #include "random_kernel.h"
 
 namespace fl::codegen {
@@ -159,6 +160,15 @@ for i0 < s0
 )");
   EXPECT_EQ(ptx.find(".extern"), std::string::npos) << ptx;
   expect_assembles(ptx, "calls");
+}
+
+TEST(Ptx, RowsAndColumnsAssemble) {
+  for (int lanes : {1, 8, 64, 256, 1024}) {
+    for (const char* op : {"sum", "welford", "online_softmax", "argmax"})
+      for (const char* d : {"f32", "bf16"}) expect_assembles(ptx_of(row_kernel(d, op, lanes)), op);
+    expect_assembles(ptx_of(row_kernel("f64", "welford", lanes)), "welford of f64");
+    for (const char* op : {"sum", "welford", "max"}) expect_assembles(ptx_of(column_kernel(op, lanes)), op);
+  }
 }
 
 TEST(Ptx, RandomKernelsAssemble) {

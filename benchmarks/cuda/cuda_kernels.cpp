@@ -82,6 +82,28 @@ for i0 < s0
                      lanes_text(lanes));
 }
 
+// The maximum, the sum of exponentials and the quotients, one after the other.
+std::string softmax_of_stages(int lanes) {
+  return fmt::format(R"(kernel softmax(x: f32 in, y: f32 out) sizes(s0, s1) vector inner{}
+for i0 < s0
+  stage for r0 < s1
+    %0 = load f32 x[i0*s1 + r0]
+    %1 = reduce max %0
+  stage for r0 < s1
+    %2 = load f32 x[i0*s1 + r0]
+    %3 = sub f32 %2, %1
+    %4 = exp f32 %3
+    %5 = reduce sum %4
+  stage for r0 < s1
+    %6 = load f32 x[i0*s1 + r0]
+    %7 = sub f32 %6, %1
+    %8 = exp f32 %7
+    %9 = div f32 %8, %5
+    store y[i0*s1 + r0] = %9
+)",
+                     lanes_text(lanes));
+}
+
 std::string layer_norm(int lanes) {
   return fmt::format(
       R"(kernel layer_norm(x: f32 in, r: f32 in, w: f32 in, b: f32 in, y: f32 out) sizes(s0, s1) vector inner{}
@@ -168,6 +190,18 @@ for i0 < s1
                      axis, lanes_text(lanes));
 }
 
+std::string column_sum_in_pieces(int lanes) {
+  return fmt::format(R"(kernel column_sum(x: f32 in, y: f32 out) sizes(s0, s1, s2) vector outer_tree{}
+for i0 < s0, i1 < s2
+  stage for r0 < s1
+    %0 = load f32 x[i0*s1*s2 + r0*s2 + i1]
+    %1 = reduce sum %0
+  stage
+    store y[i0*s2 + i1] = %1
+)",
+                     lanes_text(lanes));
+}
+
 std::vector<Case> cases() {
   const double mb = kCount * 4e-6;
   std::vector<Case> out{
@@ -184,6 +218,11 @@ std::vector<Case> cases() {
                    {kCount, kCount, kColumns, kColumns, kCount},
                    3 * mb});
     out.push_back({"softmax" + suffix, softmax(lanes), {kRows, kColumns}, {kCount, kCount}, 2 * mb});
+    out.push_back({"softmax_of_stages" + suffix,
+                   softmax_of_stages(lanes),
+                   {kRows, kColumns},
+                   {kCount, kCount},
+                   2 * mb});
     out.push_back(
         {"rms_norm" + suffix, rms_norm(lanes), {kRows, kColumns}, {kCount, kColumns, kCount}, 2 * mb});
     out.push_back({"cross_entropy" + suffix,
@@ -192,10 +231,21 @@ std::vector<Case> cases() {
                    {int64_t{4096} * 50304, 4096, 4096},
                    4096 * 50304 * 4e-6});
   }
+  out.push_back({"softmax_rows_of_2048_512", softmax(512), {2 * kRows, 2048}, {kCount, kCount}, 2 * mb});
+  out.push_back({"layer_norm_rows_of_2048_512",
+                 layer_norm(512),
+                 {2 * kRows, 2048},
+                 {kCount, kCount, 2048, 2048, kCount},
+                 3 * mb});
   for (int lanes : {256, 1024}) {
     const std::string suffix = fmt::format("_{}", lanes);
     out.push_back(
         {"softmax_rows_of_1024" + suffix, softmax(lanes), {4 * kRows, 1024}, {kCount, kCount}, 2 * mb});
+    out.push_back({"layer_norm_rows_of_1024" + suffix,
+                   layer_norm(lanes),
+                   {4 * kRows, 1024},
+                   {kCount, kCount, 1024, 1024, kCount},
+                   3 * mb});
     out.push_back({"layer_norm_rows_of_768" + suffix,
                    layer_norm(lanes),
                    {kCount / 768, 768},
@@ -205,7 +255,7 @@ std::vector<Case> cases() {
         {"softmax_odd_rows" + suffix, softmax(lanes), {kRows, kColumns - 1}, {kCount, kCount}, 2 * mb});
   }
   out.push_back({"column_sum_outer", column_sum("outer", 64), {kRows, kColumns}, {kCount, kColumns}, mb});
-  for (int lanes : {64, 256, 1024})
+  for (int lanes : {64, 512})
     out.push_back({fmt::format("column_sum_tree_{}", lanes),
                    column_sum("outer_tree", lanes),
                    {kRows, kColumns},

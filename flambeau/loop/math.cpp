@@ -102,4 +102,9 @@ Val expand(ScalarOps& s, ScalarOp op, Val a, Val b) {
   return e.binary(Num(s, a), Num(s, b)).value();
 }
 
+Val decay(ScalarOps& s, Val x) {
+  if (x.dtype == DType::Float32) return math::decay_f32(Num(s, x)).value();
+  return s.exp(s.neg(s.abs(x)));
+}
+
 }  // namespace fl::loop

@@ -15,4 +15,7 @@ bool needs_expansion(ScalarOp op, DType dtype);
 /// needs_expansion is false.
 Val expand(ScalarOps& s, ScalarOp op, Val a, Val b = {});
 
+/// exp(-|x|) for sums of which the largest term is 1: in float32 what is less than exp(-87) is 0.
+Val decay(ScalarOps& s, Val x);
+
 }  // namespace fl::loop

@@ -49,6 +49,15 @@ Num exp_f32(const Num& x) {
   return scale(exp_polynomial(e.r), e.shifted);
 }
 
+// What is scaled stays normal, so that one factor does.
+Num decay_f32(const Num& x) {
+  constexpr double kBiasedRounder = 12582912.0 + 127;
+  const Num t = -abs(x);
+  const Num shifted = fma(t, kLog2E, kBiasedRounder), n = shifted - kBiasedRounder;
+  const Num r = fma(n, -kLn2Low, fma(n, -kLn2High, t));
+  return select(t < -87, Num(0), exp_polynomial(r) * from_bits(bits(shifted) << 23));
+}
+
 Num scaled_exp_f32(const Num& x, const Num& low, const Num& factor) {
   const Num shifted = fma(x, kLog2E, kRounder), n = shifted - kRounder;
   const Num r = fma(n, -kLn2High, x) + fma(n, -kLn2Low, low);

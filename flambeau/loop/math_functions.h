@@ -11,6 +11,7 @@ Num exp_f32(const Num& x);    // 0.89 ulp
 Num exp2_f32(const Num& x);   // 0.89 ulp
 Num expm1_f32(const Num& x);  // 1.44 ulp
 Num tanh_f32(const Num& x);   // 2.5 ulp
+Num decay_f32(const Num& x);  // exp(-|x|); 0 below exp(-87), 1 ulp above
 /// exp(x + low) * factor for a low far below x, without a second rounding where the product is denormal; x in
 /// [-150, 0], factor in (0, 4].
 Num scaled_exp_f32(const Num& x, const Num& low, const Num& factor);

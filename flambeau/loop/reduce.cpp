@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "flambeau/loop/math.h"
+
 namespace fl::loop {
 namespace {
 
@@ -93,11 +95,12 @@ State welford_merge(ScalarOps& s, const State& a, const State& b) {
   return {mean, s.add(s.add(a[1], b[1]), between), count};
 }
 
-// One exponential a point: of the distance, which scales either the sum or the new term.
+// One exponential a point: of the distance, which scales either the sum or the new term. A nan shows in the
+// sum.
 State softmax_step(ScalarOps& s, const State& state, Val x) {
-  const Val decay = s.exp(s.neg(s.abs(s.sub(x, state[0]))));
-  const Val sum = s.select(s.lt(state[0], x), s.fma(state[1], decay, s.like(x, 1.0)), s.add(state[1], decay));
-  return {s.maximum(state[0], x), sum};
+  const Val rises = s.lt(state[0], x), scale = decay(s, s.sub(x, state[0]));
+  const Val sum = s.select(rises, s.fma(state[1], scale, s.like(x, 1.0)), s.add(state[1], scale));
+  return {s.select(rises, x, state[0]), sum};
 }
 
 }  // namespace

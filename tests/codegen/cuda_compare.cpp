@@ -92,7 +92,7 @@ Outcome run_on_gpu(const GpuKernel& kernel, const loop::Kernel& k, const std::ve
     arguments.push_back(k.buffers[n].by_value ? const_cast<void*>(static_cast<const void*>(buffers[n].data()))
                                               : &addresses[n]);
   }
-  static const GpuErrors errors;
+  static const GpuErrors& errors = *new GpuErrors;  // the driver is gone by the end of the process
   *errors = GpuErrorSlot{};
   kernel.launch(arguments, sizes, params, errors.get(), 7);
   FL_CUDA(cuStreamSynchronize, nullptr);
@@ -111,15 +111,15 @@ std::string gpu_difference(const loop::Kernel& k, const Outcome& expected, const
                            const std::vector<int64_t>& sizes, const std::vector<loop::ScalarBits>& params) {
   if (!use_gpu()) return "no GPU: " + library::cuda::why_no_driver();
   // Kept for the other sizes that a test tries.
-  static std::map<std::string, std::unique_ptr<GpuKernel>> known;
+  // Never freed: the driver is gone by the end of the process.
+  static auto& known = *new std::map<std::string, std::unique_ptr<GpuKernel>>;
   if (known.size() > 100) known.clear();
-  auto& kernel = known[k.str()];
+  std::unique_ptr<GpuKernel>& kernel = known[k.str()];
   try {
     if (!kernel)
       kernel = std::make_unique<GpuKernel>(
           compile_for_gpu(k, {.capability = 90, .deterministic = loop::has_colliding_stores(k)}));
   } catch (const NotImplementedError& e) {
-    known.erase(k.str());
     std::fprintf(stderr, "left out: %s\n", e.message().c_str());
     return "";
   }

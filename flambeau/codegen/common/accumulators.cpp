@@ -110,7 +110,7 @@ void Accumulators::merge_pair(Value* a, Value* b) {
   select_part(nullptr);
 }
 
-void Accumulators::advance(Item& item, int part) {
+void Accumulators::advance(Item& item, int part, Value* condition) {
   std::vector<Val> operands;
   for (int32_t id : item.reduction->operands) operands.push_back(body_.value(id));
   const State old = load_state(item, part);
@@ -124,17 +124,30 @@ void Accumulators::advance(Item& item, int part) {
       const Val mask = body_.add_lanes(DType::Bool, {body_.mask(), nullptr, layout_.count, body_.level()});
       next[c] = body_.select(mask, next[c], old[c]);
     }
+    if (condition) next[c] = chosen(condition, next[c], old[c], item.state[c].count);
     store(item.state[c], part, next[c]);
   }
 }
 
-void Accumulators::step(int part) {
-  for (Item& item : reductions_) advance(item, part);
+// One condition for all lanes.
+Val Accumulators::chosen(Value* condition, Val a, Val b, int count) {
+  auto& builder = body_.builder();
+  const Lanes x = body_.widened(a, count), y = body_.widened(b, count);
+  Lanes out;
+  out.count = count;
+  out.level = body_.level();
+  out.re = builder.CreateSelect(condition, x.re, y.re);
+  if (x.im) out.im = builder.CreateSelect(condition, x.im, y.im);
+  return body_.add_lanes(a.dtype, out);
+}
+
+void Accumulators::step(int part, Value* condition) {
+  for (Item& item : reductions_) advance(item, part, condition);
 }
 
 void Accumulators::scan(int number, int part) {
   Item& item = scans_[number];
-  advance(item, part);
+  advance(item, part, nullptr);
   State state = load_state(item, part);
   for (size_t c = 0; c < state.size(); ++c)
     if (is_shared(item.state[c])) state[c] = item.pending[c];
@@ -175,18 +188,17 @@ void Accumulators::results(int part) {
   }
 }
 
-// Lanes [from, from + count) of a state.
-State Accumulators::half(const State& s, int from, int count) {
-  auto& b = body_.builder();
+State lanes_of(LaneOps& ops, const State& s, int from, int count) {
+  auto& b = ops.builder();
   State out;
   for (Val v : s) {
-    Lanes l = body_.lanes(v);
+    Lanes l = ops.lanes(v);
     if (l.count == 1) {  // the same in every lane
       out.push_back(v);
       continue;
     }
     const auto take = [&](Value* x) -> Value* {
-      if (count == 1) return b.CreateExtractElement(x, from);
+      if (count == 1) return b.CreateExtractElement(x, static_cast<uint64_t>(from));
       std::vector<int> lanes;
       for (int n = 0; n < count; ++n) lanes.push_back(from + n);
       return b.CreateShuffleVector(x, lanes);
@@ -194,21 +206,32 @@ State Accumulators::half(const State& s, int from, int count) {
     l.re = take(l.re);
     if (l.im) l.im = take(l.im);
     l.count = count;
-    out.push_back(body_.add_lanes(v.dtype, l));
+    out.push_back(ops.add_lanes(v.dtype, l));
   }
   return out;
 }
 
-template <class F>
-State Accumulators::tree(std::vector<State> states, F&& merge_pair) {
+State merge_lanes(LaneOps& ops, State s, const Exchange::Merge& merge) {
+  int count = 1;
+  for (Val v : s) count = std::max(count, ops.lanes(v).count);
+  for (int n = count / 2; n > 0; n /= 2) s = merge(lanes_of(ops, s, 0, n), lanes_of(ops, s, n, n));
+  return s;
+}
+
+State Accumulators::tree(std::vector<State> states, const Exchange::Merge& merge_pair, bool commutes) {
   for (size_t n = states.size() / 2; n > 0; n /= 2)
     for (size_t p = 0; p < n; ++p) states[p] = merge_pair(states[p], states[p + n]);
-  State out = states[0];
-  if (layout_.exchange) out = layout_.exchange->reduce(out, merge_pair);
-  if (!layout_.lanes_are_points) return out;
-  for (int n = layout_.count / 2; n > 0; n /= 2) out = merge_pair(half(out, 0, n), half(out, n, n));
-  return out;
+  if (layout_.exchange) return layout_.exchange->reduce(states[0], merge_pair, commutes);
+  return layout_.lanes_are_points ? merge_lanes(body_, states[0], merge_pair) : states[0];
 }
+
+namespace {
+// Bits aside that no number has.
+bool merges_both_ways(loop::ReduceOp op) {
+  return op == loop::ReduceOp::Sum || op == loop::ReduceOp::Prod || op == loop::ReduceOp::Any ||
+         op == loop::ReduceOp::All;
+}
+}  // namespace
 
 void Accumulators::merge() {
   for (const Item& item : reductions_) {
@@ -220,19 +243,20 @@ void Accumulators::merge() {
     }
     const loop::ReduceOp op = item.reduction->op;
     if (!loop::merges_by_rescaling(op)) {
-      publish(item, tree(states, [&](const State& a, const State& b) {
-                return loop::reduce_merge(body_, op, a, b);
-              }));
+      publish(item,
+              tree(
+                  states, [&](const State& a, const State& b) { return loop::reduce_merge(body_, op, a, b); },
+                  merges_both_ways(op)));
       continue;
     }
     std::vector<State> maxima, sums;
     for (const State& s : states) maxima.push_back({s[0]});
-    const Val max =
-        tree(maxima, [&](const State& a, const State& b) { return State{body_.maximum(a[0], b[0])}; })[0];
+    const Val max = tree(
+        maxima, [&](const State& a, const State& b) { return State{body_.maximum(a[0], b[0])}; }, false)[0];
     for (const State& s : states) sums.push_back({loop::reduce_rescale(body_, s, max)});
-    publish(
-        item,
-        {max, tree(sums, [&](const State& a, const State& b) { return State{body_.add(a[0], b[0])}; })[0]});
+    const Val sum = tree(
+        sums, [&](const State& a, const State& b) { return State{body_.add(a[0], b[0])}; }, true)[0];
+    publish(item, {max, sum});
   }
 }
 

@@ -15,11 +15,17 @@ class Exchange {
   using State = loop::State;
   using Merge = std::function<State(const State& low, const State& high)>;
   virtual ~Exchange() = default;
-  /// The tree of halves over the threads' states; every thread gets the result.
-  virtual State reduce(const State& mine, const Merge& merge) = 0;
+  /// The tree of halves over the threads' states, and then over their lanes where those are points; every
+  /// thread gets the result. commutes: merge() gives the same for its operands exchanged.
+  virtual State reduce(const State& mine, const Merge& merge, bool commutes) = 0;
   /// The state of the first thread.
   virtual State broadcast(const State& mine) = 0;
 };
+
+/// Lanes [from, from + count) of a state.
+loop::State lanes_of(LaneOps& ops, const loop::State& s, int from, int count);
+/// The tree of halves over the lanes of a state.
+loop::State merge_lanes(LaneOps& ops, loop::State s, const Exchange::Merge& merge);
 
 class Accumulators {
  public:
@@ -40,8 +46,9 @@ class Accumulators {
   void reset();
   /// The selected part only.
   void reset_part();
-  /// Takes the operands of the present point (or vector of points) into states `part`.
-  void step(int part);
+  /// Takes the operands of the present point (or vector of points) into states `part`, where the condition
+  /// (null: always) holds.
+  void step(int part, llvm::Value* condition = nullptr);
   void scan(int number, int part);
   void end_step();
   /// Moves the states from registers to memory, each with its own count.
@@ -72,16 +79,15 @@ class Accumulators {
 
   Item make_item(const loop::Reduction& r);
   loop::State identity_of(const Item& item);
-  void advance(Item& item, int part);
+  void advance(Item& item, int part, llvm::Value* condition);
+  Val chosen(llvm::Value* condition, Val a, Val b, int count);
   llvm::Value* address(const Slot& slot, bool imaginary, llvm::Type* type, int part);
   bool is_shared(const Slot& slot) const { return slot.shared && !in_memory_; }
   Val load(const Slot& slot, int part);
   void store(const Slot& slot, int part, Val v);
   loop::State load_state(const Item& item, int part);
   void publish(const Item& item, const loop::State& state);
-  loop::State half(const loop::State& s, int from, int count);
-  template <class F>
-  loop::State tree(std::vector<loop::State> states, F&& merge_pair);
+  loop::State tree(std::vector<loop::State> states, const Exchange::Merge& merge_pair, bool commutes);
 
   BodyEmitter& body_;
   const loop::Kernel& k_;

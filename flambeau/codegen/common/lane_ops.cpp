@@ -265,6 +265,8 @@ Value* LaneOps::float_to_half(DType to, Value* x, int count) {
   Type* narrow = with_count(b_.getInt16Ty(), count);
   if (to == DType::Float16 && machine_.has_half_conversion)
     return b_.CreateBitCast(b_.CreateFPTrunc(x, with_count(b_.getHalfTy(), count)), narrow);
+  if (to == DType::BFloat16 && machine_.has_bfloat_conversion)
+    return b_.CreateBitCast(b_.CreateFPTrunc(x, with_count(b_.getBFloatTy(), count)), narrow);
   Value* bits = b_.CreateBitCast(x, wide);
   const auto literal = [&](int64_t v) { return integer(bits, v); };
   const auto bit = [&](int n) { return b_.CreateAnd(b_.CreateLShr(bits, literal(n)), literal(1)); };

@@ -10,8 +10,9 @@ enum class Isa { Host, Sse2, Avx2, Avx512 };
 struct Machine {
   std::string triple, cpu, features;
   int vector_bytes = 16;
-  bool has_half_conversion = false;  ///< float16 <-> float32
-  bool has_masked_memory = false;    ///< masked loads and stores of every width cost like plain ones
+  bool has_half_conversion = false;    ///< float16 <-> float32
+  bool has_bfloat_conversion = false;  ///< float32 -> bfloat16
+  bool has_masked_memory = false;      ///< masked loads and stores of every width cost like plain ones
   bool has_gather = false;
   /// Vectors go to memory under masks and to scattered addresses; else such lanes go one by one.
   bool has_vector_memory = true;

@@ -35,7 +35,7 @@ Machine gpu_machine(const GpuTarget& target) {
   m.cpu = fmt::format("sm_{}", above[-1]);
   m.features = "+ptx81";
   m.vector_bytes = 16;
-  m.has_half_conversion = true;
+  m.has_half_conversion = m.has_bfloat_conversion = true;
   m.has_vector_memory = false;
   return m;
 }

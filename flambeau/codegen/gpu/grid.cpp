@@ -50,16 +50,7 @@ class Grid : LoopWriter {
     } else if (plan_.lanes == 1) {
       items();
     } else {
-      Value* aligned = is_aligned();
-      // The values at the start stay usable in both versions.
-      BasicBlock* after = open_if(aligned, "aligned");
-      lanes_ = plan_.lanes;
-      items();
-      close_if(after);
-      after = open_if(b_.CreateNot(aligned), "unaligned");
-      lanes_ = 1;
-      items();
-      close_if(after);
+      versions();
     }
     b_.CreateRetVoid();
     team_->finish();
@@ -136,6 +127,49 @@ class Grid : LoopWriter {
 
   // ---- which items a thread takes ----
 
+  // The values at the start of the kernel can be used in all versions.
+  void versions() {
+    Value* aligned = is_aligned();
+    Value* held = nullptr;
+    if (plan_.kind == Kind::Columns) {
+      Value* groups = b_.CreateMul(outer_count(k_.outer.size() - 1), column_groups(plan_.lanes));
+      Value* narrow = b_.CreateICmpEQ(team_->across(), number(plan_.least_across));
+      aligned = b_.CreateAnd(aligned, b_.CreateAnd(narrow, b_.CreateICmpSGE(groups, number(kEnoughBlocks))));
+    }
+    if (plan_.held) {
+      Value* size = body_->scalar(held_axis().size);
+      const int64_t most = static_cast<int64_t>(plan_.team) * plan_.lanes * plan_.held;
+      held = b_.CreateAnd(b_.CreateICmpSGT(size, number(0)), b_.CreateICmpSLE(size, number(most)));
+      held = b_.CreateAnd(aligned, held);
+      aligned = b_.CreateAnd(aligned, b_.CreateNot(held));
+    }
+    Value* others = b_.CreateNot(held ? b_.CreateOr(aligned, held) : aligned);
+    if (held) {
+      is_held_ = true;
+      version(held, plan_.lanes, "held");
+      is_held_ = false;
+    }
+    version(aligned, plan_.lanes, "aligned");
+    version(others, 1, "unaligned");
+  }
+  void version(Value* condition, int lanes, std::string_view name) {
+    BasicBlock* after = open_if(condition, name);
+    lanes_ = lanes;
+    items();
+    close_if(after);
+  }
+  const sym::Range& held_axis() const {
+    for (const Stage& stage : k_.stages)
+      if (!stage.inner.empty()) return stage.inner[0];
+    FL_RAISE(InternalError, "kernel {} has no rows to hold", k_.name);
+  }
+  // Blocks side by side along the last outer loop.
+  Value* column_groups(int lanes) {
+    Value* width = b_.CreateMul(team_->across(), number(lanes));
+    Value* size = body_->scalar(k_.outer.back().size);
+    return b_.CreateUDiv(b_.CreateAdd(size, b_.CreateSub(width, number(1))), width);
+  }
+
   Value* outer_count(size_t loops) {
     Value* out = number(1);
     for (size_t n = 0; n < loops; ++n) out = b_.CreateMul(out, body_->scalar(k_.outer[n].size));
@@ -191,7 +225,7 @@ class Grid : LoopWriter {
     const size_t before = k_.outer.size() - 1;
     Value* size = body_->scalar(k_.outer.back().size);
     Value* width = b_.CreateMul(team_->across(), number(lanes_));
-    Value* groups = b_.CreateUDiv(b_.CreateAdd(size, b_.CreateSub(width, number(1))), width);
+    Value* groups = column_groups(lanes_);
     const Loop l = open_loop(block_number_, b_.CreateMul(outer_count(before), groups), blocks_, "group");
     decode(b_.CreateUDiv(l.variable, groups), before);
     Value* column = b_.CreateMul(b_.CreateURem(l.variable, groups), width);
@@ -215,6 +249,8 @@ class Grid : LoopWriter {
       body_->set_load_floor(0);
       if (stage.inner.empty())
         point_of_item(stage);
+      else if (is_held_)
+        held_row(stage);
       else if (plan_.kind != Kind::Points && is_cut(k_, stage))
         cut_loops(stage);
       else
@@ -318,6 +354,40 @@ class Grid : LoopWriter {
     accumulators.merge();
   }
 
+  // A row that is no longer than the vectors that the team's threads hold, without a loop. A vector past the
+  // end is the row's first once more, and counts for nothing.
+  void held_row(const Stage& stage) {
+    const int partial = stage.reductions.empty() ? 1 : k_.lanes / (plan_.team * lanes_);
+    Accumulators accumulators(*body_, k_, stage,
+                              {.parts = partial,
+                               .count = lanes_,
+                               .lanes_are_points = true,
+                               .counts = Accumulators::Counts::EachVector,
+                               .exchange = plan_.team > 1 ? &*team_ : nullptr});
+    accumulators.reset();
+    body_->set_load_floor(body_->level());
+    inner_axis_ = &stage.inner[0].variable;
+    Value* size = body_->scalar(stage.inner[0].size);
+    std::vector<Value*> exists;
+    for (int p = 0; p < plan_.held; ++p) {
+      Value* base = base_of(number(0), p, lanes_);
+      exists.push_back(b_.CreateICmpSLT(base, size));
+      bases_[p] = b_.CreateSelect(exists[p], base, number(0));
+      begin_inner(p, bases_[p], true);
+      insts(stage, nullptr, p);
+    }
+    for (int p = 0; p < plan_.held; ++p) {
+      begin_inner(p, bases_[p], true);
+      accumulators.step(p % partial, exists[p]);
+    }
+    for (int p = 0; p < plan_.held; ++p) {
+      begin_inner(p, bases_[p], true);
+      effects(stage, exists[p]);
+    }
+    begin_part(0, nullptr, 0);
+    accumulators.merge();
+  }
+
   // Where the thread's points of one part of a step start.
   Value* base_of(Value* step, int part, int lanes) {
     const int64_t offset = static_cast<int64_t>(part) * plan_.team * lanes;
@@ -337,7 +407,9 @@ class Grid : LoopWriter {
   void insts(const Stage& stage, Accumulators* accumulators, int part) {
     for (int32_t id : stage.insts) {
       const loop::Inst& i = k_.insts[id];
-      if (i.kind != loop::InstKind::Scanned)
+      if (is_held_ && !stage.inner.empty() && plan_.loaded_before[id] >= 0)
+        body_->set_value(id, body_->value(plan_.loaded_before[id]));
+      else if (i.kind != loop::InstKind::Scanned)
         body_->inst(id);
       else if (accumulators && i.b == 0)
         accumulators->scan(i.a, part);
@@ -385,6 +457,7 @@ class Grid : LoopWriter {
   GridPlan plan_;
   std::optional<Team> team_;
   Value *block_size_, *blocks_, *block_number_, *thread_, *error_ = nullptr, *id_ = nullptr;
+  bool is_held_ = false;        // the version being written holds rows in registers
   int lanes_ = 1;               // of the version being written
   Value* axis_base_ = nullptr;  // of lanes along the last outer loop
   int axis_level_ = 0;

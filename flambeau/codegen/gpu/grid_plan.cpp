@@ -1,6 +1,7 @@
 #include "flambeau/codegen/gpu/grid_plan.h"
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 
 #include "flambeau/loop/order.h"
@@ -18,9 +19,13 @@ constexpr int kMostLanes = 8;
 // Operations of the lanes of one vector: compile time, and registers, count too.
 constexpr int64_t kVectorCost = 512;
 constexpr int kWarp = 32;
-constexpr int kMostTeam = 512;        // of rows
-constexpr int kColumnTeam = 64;       // threads that share a column
-constexpr int kMostAcross = 16;       // columns, or vectors of them, side by side
+constexpr int kMostTeam = 512;   // of rows
+constexpr int kColumnTeam = 64;  // threads that share a column
+constexpr int kMostAcross = 16;  // columns, or vectors of them, side by side
+constexpr int kLeastAcross = 8;  // what still uses whole sectors of memory
+constexpr int kColumnLanes = 4;
+constexpr int kHeld = 4;              // vectors a thread
+constexpr int64_t kHeldCost = 4096;   // operations of all of them
 constexpr int64_t kManyBlocks = 264;  // two for each multiprocessor of a large GPU
 constexpr int64_t kSharedBytes = 40960;
 
@@ -158,8 +163,46 @@ void choose_lanes(const Kernel& k, GridPlan& plan, int most) {
   plan.aligned.clear();
 }
 
+// Finds rows that one stage after the other reads.
+void hold_rows(const Kernel& k, GridPlan& plan) {
+  const Stage* first = nullptr;
+  int64_t cost = 0;
+  struct Loaded {
+    const Stage* stage;
+    int32_t id;
+    Expr index;
+  };
+  std::vector<Loaded> loaded;
+  std::vector<int32_t> before(k.insts.size(), -1);
+  bool repeats = false;
+  for (const Stage& stage : k.stages) {
+    if (stage.inner.empty()) continue;
+    if (!is_cut(k, stage) || stage.inner.size() != 1) return;
+    if (!first) first = &stage;
+    const sym::Range &axis = stage.inner[0], &common = first->inner[0];
+    if (!(axis.size == common.size)) return;
+    cost += loop::point_cost(k, stage) * plan.lanes * kHeld;
+    for (int32_t id : stage.insts) {
+      const loop::Inst& i = k.insts[id];
+      if (i.kind != loop::InstKind::Load || i.a >= 0 || k.buffers[i.slot].written) continue;
+      const Expr index = sym::substitute(i.index, [&](const Expr& s) {
+        return s == axis.variable ? std::optional(common.variable) : std::nullopt;
+      });
+      for (const Loaded& other : loaded)
+        if (other.stage != &stage && k.insts[other.id].slot == i.slot && other.index == index)
+          before[id] = other.id;
+      repeats = repeats || before[id] >= 0;
+      loaded.push_back({&stage, id, index});
+    }
+  }
+  if (!repeats || cost > kHeldCost || k.lanes / (plan.team * plan.lanes) > kHeld) return;
+  plan.held = kHeld;
+  plan.loaded_before = std::move(before);
+}
+
+// Of a thread, in shared memory; never 0.
 int64_t state_bytes(const Kernel& k) {
-  int64_t most = 0;
+  int64_t most = 1;
   for (const Stage& stage : k.stages)
     for (const loop::Reduction& r : stage.reductions) {
       int64_t bytes = 0;
@@ -197,8 +240,14 @@ GridPlan plan_grid(const Kernel& k, bool deterministic) {
     plan.kind = GridPlan::Kind::Columns;
     plan.team = std::min(k.lanes, kColumnTeam);
     plan.across = plan.serial ? 1 : kMostAcross;
+    plan.least_across = plan.serial ? 1 : kLeastAcross;
     while (plan.team > 1 && plan.team * plan.across * state_bytes(k) > kSharedBytes) plan.team /= 2;
     plan.block = plan.team * plan.across;
+    const int64_t vectors = kSharedBytes / (plan.team * plan.across * state_bytes(k));
+    if (!plan.serial && plan.team >= kWarp && vectors > 1)
+      choose_lanes(
+          k, plan,
+          static_cast<int>(std::bit_floor(static_cast<uint64_t>(std::min<int64_t>(vectors, kColumnLanes)))));
     return plan;
   }
   plan.kind = GridPlan::Kind::Rows;
@@ -207,6 +256,7 @@ GridPlan plan_grid(const Kernel& k, bool deterministic) {
   while (plan.team > kWarp && plan.team * plan.lanes * state_bytes(k) > kSharedBytes) plan.team /= 2;
   // Barriers hold up whole blocks: a team of several warps is one.
   plan.block = plan.serial || plan.team > kWarp ? plan.team : 128;
+  if (plan.lanes > 1) hold_rows(k, plan);
   return plan;
 }
 
@@ -220,8 +270,11 @@ ShapeRule shape_rule(const Kernel& k, const GridPlan& plan) {
   rule.threads = static_cast<unsigned>(plan.block);
   rule.most_blocks = plan.serial ? 1 : int64_t{1} << 20;
   rule.enough_blocks = kManyBlocks;
+  rule.enough_wide_blocks = kEnoughBlocks;
   rule.team = static_cast<unsigned>(plan.team);
   rule.across = columns ? static_cast<unsigned>(plan.across) : 0;
+  rule.least_across = static_cast<unsigned>(plan.least_across);
+  rule.lanes = plan.lanes;
   rule.items_per_block = columns ? 1 : plan.block / plan.team;
   if (plan.kind == GridPlan::Kind::Points) rule.items_per_block *= plan.lanes;
   return rule;

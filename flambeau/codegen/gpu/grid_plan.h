@@ -22,17 +22,27 @@ struct GridPlan {
   /// threads side by side in a block take neighbouring ones.
   enum class Kind : uint8_t { Points, Rows, Columns };
   Kind kind = Kind::Points;
-  bool serial = false;  ///< One team takes all items in order.
-  int team = 1;         ///< threads that share an item; a power of two
-  int across = 1;       ///< Columns: most threads side by side
-  int block = 256;      ///< threads of a block; of Columns at most
+  bool serial = false;   ///< One team takes all items in order.
+  int team = 1;          ///< threads that share an item; a power of two
+  int across = 1;        ///< Columns: most threads side by side
+  int least_across = 1;  ///< and least: as many as there are in the version of several lanes
+  int block = 256;       ///< threads of a block; of Columns at most
   /// Elements that a thread takes at once where memory is aligned: 1: there is no version for that.
   int lanes = 1;
   std::vector<AlignmentTest> tests;                    ///< when the version of several lanes may run
   std::vector<std::pair<int32_t, sym::Expr>> aligned;  ///< buffers and indices of accesses that tests cover
 
+  /// Rows that are read by several stages: a row of at most so many vectors a thread is held in registers. 0:
+  /// there is no version for that.
+  int held = 0;
+  /// For each value that loads what an earlier stage has loaded at the same point: that value; else -1.
+  std::vector<int32_t> loaded_before;
+
   bool is_aligned(int32_t buffer, const sym::Expr& index) const;
 };
+
+/// Columns: with as many blocks of the version of several lanes, it is used.
+inline constexpr int64_t kEnoughBlocks = 96;
 
 GridPlan plan_grid(const loop::Kernel& k, bool deterministic);
 ShapeRule shape_rule(const loop::Kernel& k, const GridPlan& plan);

@@ -10,9 +10,6 @@ namespace {
 // Deeper expressions than this do not occur in sizes of loops.
 constexpr size_t kDepth = 256;
 
-// Threads side by side that still use whole sectors of memory.
-constexpr unsigned kLeastAcross = 8;
-
 int64_t floor_divide(int64_t a, int64_t b) {
   if (b == 0) return 0;
   return a / b - (a % b != 0 && (a < 0) != (b < 0));
@@ -77,8 +74,11 @@ LaunchShape ShapeRule::operator()(const int64_t* sizes) const {
   if (across == 0)
     return {static_cast<unsigned>(std::min(up(items, items_per_block), most_blocks)), threads, 0};
   const int64_t width = std::max<int64_t>(columns(sizes), 0);
+  const int64_t wide = items * up(width, least_across * lanes);
+  if (lanes > 1 && wide >= enough_wide_blocks)
+    return {static_cast<unsigned>(std::min(wide, most_blocks)), least_across * team, 0};
   unsigned side = across;
-  while (side > kLeastAcross && items * up(width, side) < enough_blocks) side /= 2;
+  while (side > least_across && items * up(width, side) < enough_blocks) side /= 2;
   return {static_cast<unsigned>(std::min(items * up(width, side), most_blocks)), side * team, 0};
 }
 

@@ -99,33 +99,47 @@ State Team::from_partner(const State& mine, int offset) {
   return each_element(mine, [&](Value* x) { return shuffle(x, nullptr, offset); });
 }
 
-// Each thread of a pair merges the same two states in the same order.
-State Team::butterfly(State mine, int from, const Merge& merge) {
-  for (int n = from; n > 0; n /= 2) {
-    const State other = from_partner(mine, n);
-    Lanes bit;
-    bit.level = body_.level();
-    bit.re = b_.CreateICmpNE(b_.CreateAnd(lane_, b_.getInt32(static_cast<uint32_t>(n))), b_.getInt32(0));
-    State low, high;
-    for (size_t c = 0; c < mine.size(); ++c) {
-      // A scalar condition for all lanes: no vector of it is needed.
-      const Lanes a = body_.lanes(mine[c]), o = body_.lanes(other[c]);
-      const auto pick = [&](bool first) {
-        Lanes l = a;
-        l.level = body_.level();
-        const auto choose = [&](Value* x, Value* y) {
-          return first ? b_.CreateSelect(bit.re, y, x) : b_.CreateSelect(bit.re, x, y);
-        };
-        l.re = choose(a.re, o.re);
-        if (a.im) l.im = choose(a.im, o.im);
-        return body_.add_lanes(mine[c].dtype, l);
-      };
-      low.push_back(pick(true));
-      high.push_back(pick(false));
-    }
-    mine = merge(low, high);
+// One condition for all lanes.
+State Team::choose(Value* condition, const State& a, const State& b) {
+  State out;
+  for (size_t c = 0; c < a.size(); ++c) {
+    const Lanes x = body_.lanes(a[c]), y = body_.lanes(b[c]);
+    Lanes l = x;
+    l.level = body_.level();
+    l.re = b_.CreateSelect(condition, x.re, y.re);
+    if (x.im) l.im = b_.CreateSelect(condition, x.im, y.im);
+    out.push_back(body_.add_lanes(a[c].dtype, l));
   }
-  return mine;
+  return out;
+}
+
+// Each thread of a pair merges the same two states in the same order. While there are several lanes, each of
+// the two takes half of them: those halves meet at the end.
+State Team::butterfly(State mine, int from, const Merge& merge, bool commutes) {
+  const auto is_second = [&](int n) {
+    return b_.CreateICmpNE(b_.CreateAnd(lane_, b_.getInt32(static_cast<uint32_t>(n))), b_.getInt32(0));
+  };
+  const auto meet = [&](Value* second, const State& own, const State& other) {
+    if (commutes) return merge(own, other);
+    return merge(choose(second, other, own), choose(second, own, other));
+  };
+  int lanes = 1;
+  for (Val v : mine) lanes = std::max(lanes, body_.lanes(v).count);
+  std::vector<int> halved;
+  for (int n = from; n > 0; n /= 2) {
+    Value* second = is_second(n);
+    if (lanes == 1) {
+      mine = meet(second, mine, from_partner(mine, n));
+      continue;
+    }
+    lanes /= 2;
+    const State low = lanes_of(body_, mine, 0, lanes), high = lanes_of(body_, mine, lanes, lanes);
+    const State kept = choose(second, high, low), given = choose(second, low, high);
+    mine = meet(second, kept, from_partner(given, n));
+    halved.push_back(n);
+  }
+  for (int n : halved) mine = meet(is_second(n), mine, from_partner(mine, n));
+  return merge_lanes(body_, mine, merge);
 }
 
 // The address of an element at a position of one component's part of the shared memory.
@@ -179,7 +193,7 @@ State Team::get(const State& model, Value* position) {
 
 // First across the warps, in memory, where every thread puts together what its lane of each warp has; then in
 // the warp.
-State Team::reduce_warps(const State& mine, const Merge& merge) {
+State Team::reduce_warps(const State& mine, const Merge& merge, bool commutes) {
   barrier();
   put(mine, thread_);
   barrier();
@@ -189,7 +203,7 @@ State Team::reduce_warps(const State& mine, const Merge& merge) {
     all.push_back(get(mine, b_.CreateAdd(lane, b_.getInt64(static_cast<uint64_t>(w * kWarp)))));
   for (size_t n = all.size() / 2; n > 0; n /= 2)
     for (size_t w = 0; w < n; ++w) all[w] = merge(all[w], all[w + n]);
-  return butterfly(all[0], kWarp / 2, merge);
+  return butterfly(all[0], kWarp / 2, merge, commutes);
 }
 
 // Half of the threads at a time, in memory.
@@ -216,10 +230,10 @@ State Team::reduce_columns(const State& mine, const Merge& merge) {
   return get(mine, number_);
 }
 
-State Team::reduce(const State& mine, const Merge& merge) {
+State Team::reduce(const State& mine, const Merge& merge, bool commutes) {
   if (plan_.team == 1) return mine;
   if (plan_.kind == GridPlan::Kind::Columns) return reduce_columns(mine, merge);
-  return is_warp() ? butterfly(mine, plan_.team / 2, merge) : reduce_warps(mine, merge);
+  return is_warp() ? butterfly(mine, plan_.team / 2, merge, commutes) : reduce_warps(mine, merge, commutes);
 }
 
 State Team::broadcast(const State& mine) {

@@ -21,7 +21,7 @@ class Team : public Exchange {
   llvm::Value* is_first() const { return is_first_; }  ///< rank() == 0; null in a team of one
   /// Waits for the team's other threads; what they wrote is there afterwards. All of them must come here.
   void barrier();
-  State reduce(const State& mine, const Merge& merge) override;
+  State reduce(const State& mine, const Merge& merge, bool commutes) override;
   State broadcast(const State& mine) override;
   /// Gives the memory that threads share its size, at the end of the kernel.
   void finish();
@@ -32,8 +32,9 @@ class Team : public Exchange {
   template <class F>
   State each_element(const State& s, F&& f);
   State from_partner(const State& mine, int offset);
-  State butterfly(State mine, int from, const Merge& merge);
-  State reduce_warps(const State& mine, const Merge& merge);
+  State choose(llvm::Value* condition, const State& a, const State& b);
+  State butterfly(State mine, int from, const Merge& merge, bool commutes);
+  State reduce_warps(const State& mine, const Merge& merge, bool commutes);
   State reduce_columns(const State& mine, const Merge& merge);
   llvm::Value* slot(llvm::Type* type, uint64_t& offset, llvm::Value* position, uint64_t positions);
   template <class F>

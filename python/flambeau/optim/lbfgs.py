@@ -22,10 +22,10 @@ class LBFGS(Optimizer):
         check_rate(lr)
         if max_eval is None:
             max_eval = max_iter * 5 // 4
-        super().__init__(params,
-                         dict(lr=lr, max_iter=max_iter, max_eval=max_eval, tolerance_grad=tolerance_grad,
-                                      tolerance_change=tolerance_change, history_size=history_size,
-                                      line_search_fn=line_search_fn, maximize=maximize))
+        super().__init__(params, dict(
+            lr=lr, max_iter=max_iter, max_eval=max_eval, tolerance_grad=tolerance_grad,
+            tolerance_change=tolerance_change, history_size=history_size, line_search_fn=line_search_fn,
+            maximize=maximize))
         if len(self.param_groups) != 1:
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
         self._params = self.param_groups[0]["params"]
@@ -97,6 +97,8 @@ class LBFGS(Optimizer):
             if (evaluations >= group["max_eval"] or _largest(g) <= group["tolerance_grad"] or
                     _largest(d * t) <= change or abs(loss - earlier_loss) < change):
                 break
+        if isinstance(group["lr"], Tensor) and not search:
+            t = group["lr"] if t == lr else _C.full_like(group["lr"], t)
         state.update(d=d, t=t)
         history.save(state)
         state.update(prev_flat_grad=earlier_g, prev_loss=earlier_loss)

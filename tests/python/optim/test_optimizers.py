@@ -59,6 +59,22 @@ def test_a_differentiable_step_has_a_gradient(name):
     assert all(p.grad is not None and (p.grad != 0).any() for p in leaves)
 
 
+def test_lbfgs_maximizes_and_keeps_a_tensor_rate():
+    x, rate = fl.tensor([3.0, -2.0], dtype=fl.float64, requires_grad=True), fl.tensor(0.5)
+    optimizer = optim.LBFGS([x], lr=rate, max_iter=40, maximize=True)
+
+    def closure():
+        optimizer.zero_grad()
+        height = -(x * x * fl.tensor([1.0, 10.0], dtype=fl.float64)).sum()
+        height.backward()
+        return height
+
+    optimizer.step(closure)
+    state = optimizer.state[x]
+    assert state["t"] is rate and len(state["old_dirs"]) > 2
+    np.testing.assert_allclose(x.detach().numpy(), 0, atol=1e-3)
+
+
 def test_lbfgs_finds_the_minimum():
     for search in (None, "strong_wolfe"):
         x = fl.tensor([-1.2, 1.0], dtype=fl.float64, requires_grad=True)

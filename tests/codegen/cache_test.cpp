@@ -1,4 +1,4 @@
-// The cache on disk: what is wrong with a file or the folder costs a compilation, never a wrong kernel.
+// The caches. On disk: what is wrong with a file or the folder costs a compilation, never a wrong kernel.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "flambeau/codegen/cpu/compile.h"
+#include "flambeau/codegen/cpu/kernel_cache.h"
 #include "flambeau/codegen/cpu/object_cache.h"
 #include "flambeau/loop/ir.h"
 
@@ -155,6 +156,27 @@ TEST_F(Cache, KeepsOneKernelInMemory) {
   EXPECT_EQ(compiled[0], compiled[2]);
   EXPECT_EQ(first(*compiled[0]), 108);
   EXPECT_EQ(first(*compiled[1]), 109);
+}
+
+TEST_F(Cache, KernelsInMemoryThatNoProgramHoldsAreFew) {
+  constexpr int kSpare = 3;
+  KernelCache cache(kSpare);
+  const auto key = [](int number) { return hash128(std::to_string(number)); };
+  const auto add = [&](int number) {
+    return cache.keep(key(number), compile_kernel(kernel(number), {.cached = false}));
+  };
+  const auto held = add(0), also_held = add(1);
+  for (int number = 2; number < 40; ++number) {
+    add(number);
+    EXPECT_LE(cache.size(), 2u * (kSpare + 2) + 1);
+    EXPECT_NE(cache.find(key(2)), nullptr) << "used all the time";
+  }
+  EXPECT_EQ(cache.find(key(0)), held);
+  EXPECT_EQ(cache.find(key(1)), also_held);
+  EXPECT_EQ(cache.find(key(3)), nullptr) << "used once, long ago";
+  EXPECT_NE(cache.find(key(39)), nullptr);
+  EXPECT_EQ(first(*held), 0);
+  EXPECT_EQ(cache.keep(key(0), compile_kernel(kernel(0), {.cached = false})), held) << "the first one wins";
 }
 
 }  // namespace

@@ -2,14 +2,13 @@
 
 #include <cmath>
 #include <cstdlib>
-#include <mutex>
-#include <thread>
 #include <unordered_map>
 
 #include "flambeau/base/error.h"
 #include "flambeau/base/hash.h"
 #include "flambeau/base/parallel.h"
 #include "flambeau/codegen/common/engine.h"
+#include "flambeau/codegen/cpu/kernel_cache.h"
 #include "flambeau/codegen/cpu/nest_facts.h"
 #include "flambeau/codegen/cpu/object_cache.h"
 #include "flambeau/loop/interpret.h"
@@ -100,27 +99,8 @@ void CompiledKernel::launch(const LaunchArgs& args) const {
 
 namespace {
 
-class MemoryCache {
- public:
-  std::shared_ptr<const CompiledKernel> find(const Hash128& key) {
-    std::lock_guard lock(mutex_);
-    auto it = kernels_.find(key);
-    return it == kernels_.end() ? nullptr : it->second;
-  }
-  /// The kernel that is kept: an equal one that another thread was first with wins.
-  std::shared_ptr<const CompiledKernel> keep(const Hash128& key,
-                                             std::shared_ptr<const CompiledKernel> kernel) {
-    std::lock_guard lock(mutex_);
-    return kernels_.emplace(key, std::move(kernel)).first->second;
-  }
-
- private:
-  std::mutex mutex_;
-  std::unordered_map<Hash128, std::shared_ptr<const CompiledKernel>> kernels_;
-};
-
-MemoryCache& memory_cache() {
-  static MemoryCache* cache = new MemoryCache;
+KernelCache& memory_cache() {
+  static auto* cache = new KernelCache(1000);
   return *cache;
 }
 

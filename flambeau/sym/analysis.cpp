@@ -242,8 +242,8 @@ std::vector<Expr> symbols_of(const Expr& e) {
 }
 
 bool depends_on(const Expr& e, const Expr& symbol) {
-  if (e.is_symbol()) return e == symbol;
-  if (e.is_const()) return false;
+  if (e == symbol) return true;
+  if (e.is_symbol() || e.is_const()) return false;
   return std::any_of(e.args().begin(), e.args().end(), [&](const Expr& a) { return depends_on(a, symbol); });
 }
 

@@ -168,34 +168,50 @@ void ShapeEnv::learn_bound(const Guard& fact) {
   if (at_least_one.kind() == Kind::Max) replacements_.insert_or_assign(at_least_one, fact.lhs);
 }
 
-// From a == b: the newest symbol that occurs alone and linearly is replaced; else what equals a constant.
+namespace {
+
+/// What d == 0 says of x, if it is linear in it and divides.
+std::optional<Expr> solve(const Expr& d, const Expr& x) {
+  const auto affine = affine_in(d, x);
+  if (!affine || !affine->first.is_const()) return std::nullopt;
+  const auto& [factor, rest] = *affine;
+  if (factor.is_const(-1)) return rest;
+  return exact_divide(-rest, factor);
+}
+
+/// The quotients, remainders, minima and maxima that are terms of a sum.
+std::vector<Expr> atoms_of(const Expr& sum) {
+  std::vector<Expr> out;
+  const std::span<const Expr> whole(&sum, 1);
+  for (const Expr& term : sum.kind() == Kind::Add ? sum.args() : whole) {
+    const bool scaled = term.kind() == Kind::Mul && term.args().size() == 2 && term.args()[0].is_const();
+    const Expr& atom = scaled ? term.args()[1] : term;
+    if (atom.kind() >= Kind::FloorDiv) out.push_back(atom);
+  }
+  return out;
+}
+
+}  // namespace
+
+// From a == b: the newest symbol that occurs alone and linearly is replaced; else a quotient or the like (x
+// // 2 by x - 1, since x - x // 2 == 1 is seldom met as a whole); else what equals a constant.
 void ShapeEnv::learn_equal(const Expr& a, const Expr& b) {
   const Expr d = a - b;
-  auto symbols = symbols_of(d);
-  const auto put = [&](const Expr& symbol, const Expr& e) {
-    replacements_.insert_or_assign(symbol, e);
-    if (symbol.lower() < 1) return;
-    facts_.push_back({Relation::Lt, e, Expr(1), false});
-    learn_bound(facts_.back());
-  };
+  const auto symbols = symbols_of(d);
   for (auto it = symbols.rbegin(); it != symbols.rend(); ++it) {
     if (!hints_.contains(*it)) continue;
-    auto affine = affine_in(d, *it);
-    if (!affine) continue;
-    if (affine->first.is_const(1)) {
-      put(*it, -affine->second);
-      return;
-    }
-    if (affine->first.is_const(-1)) {
-      put(*it, affine->second);
-      return;
-    }
-    if (affine->first.is_const()) {
-      if (auto q = exact_divide(-affine->second, affine->first)) {
-        put(*it, *q);
-        return;
-      }
-    }
+    const std::optional<Expr> e = solve(d, *it);
+    if (!e) continue;
+    replacements_.insert_or_assign(*it, *e);
+    if (it->lower() < 1) return;
+    facts_.push_back({Relation::Lt, *e, Expr(1), false});
+    return learn_bound(facts_.back());
+  }
+  for (const Expr& atom : atoms_of(d)) {
+    const std::optional<Expr> e = solve(d, atom);
+    if (!e) continue;
+    replacements_.insert_or_assign(atom, *e);
+    return;
   }
   if (a.is_const() == b.is_const()) return;
   Expr atom = a.is_const() ? b : a;

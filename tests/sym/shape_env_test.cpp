@@ -140,6 +140,16 @@ TEST(ShapeEnv, EqualityWithAFactorReplacesTheMultiple) {
   EXPECT_TRUE(known_equal(m % 3, 0));
 }
 
+TEST(ShapeEnv, EqualityOfAPartOfASumIsFoundInOthers) {
+  ShapeEnv env;
+  ShapeEnv::Scope scope(&env);
+  const Expr s = env.create_symbol(3), first = floordiv(s + 1, 2), rest = s - first;
+  env.evaluate(Relation::Eq, rest, 1);  // the halves of 3 are 2 and 1
+  EXPECT_EQ(env.simplify(rest), Expr(1));
+  EXPECT_EQ(env.simplify(rest + rest + first), env.simplify(first + 2));
+  EXPECT_EQ(env.simplify(first), s - 1);
+}
+
 TEST(ShapeEnv, SpecializeGivesTheNumberAndPinsIt) {
   ShapeEnv env;
   ShapeEnv::Scope scope(&env);

@@ -44,11 +44,11 @@ class Generator {
     if (is_wide_) out_.kernel.lanes = kLaneCounts[below(std::size(kLaneCounts))];
     const loop::Kernel& k = out_.kernel;
     for (size_t n = out_.data.size(); n < k.buffers.size(); ++n) out_.data.push_back({});
+    const int64_t count = buffer_size();
     for (size_t n = 0; n < k.buffers.size(); ++n)
       if (k.buffers[n].written)
-        out_.data[n] =
-            Bytes(static_cast<size_t>(elements_ * (2 * inner_elements() + 1) * size_of(k.buffers[n].dtype)),
-                  k.buffers[n].dtype == DType::Bool ? 1 : 0x11);
+        out_.data[n] = Bytes(static_cast<size_t>(count * size_of(k.buffers[n].dtype)),
+                             k.buffers[n].dtype == DType::Bool ? 1 : 0x11);
     return std::move(out_);
   }
 
@@ -66,6 +66,8 @@ class Generator {
     return v;
   }
   int64_t inner_elements() const { return std::max<int64_t>(out_.sizes.back(), 1); }
+  // Elements of a buffer: for every flat index, and for those of any_index() that no size bounds.
+  int64_t buffer_size() const { return elements_ * (2 * inner_elements() + 1) + 8; }
   Expr flat(bool with_inner) {
     Expr at(0);
     for (const auto& r : outer_) at = at * r.size + r.variable;
@@ -75,9 +77,9 @@ class Generator {
   }
   void add_input(DType d) {
     inputs_.push_back(b_.add_buffer("x" + std::to_string(inputs_.size()), d, false));
-    out_.data.push_back(sample_data(d, elements_ * (2 * inner_elements() + 1) + 8, random_));
+    out_.data.push_back(sample_data(d, buffer_size(), random_));
   }
-  // An index that stays inside of every input.
+  // An index that stays inside of every buffer.
   Expr any_index(bool with_inner) {
     const Expr last = outer_.back().variable;
     switch (below(8)) {

@@ -25,7 +25,9 @@ bool first_dimensions_only(const RandomProgram& p) {
 }
 
 // Whether a size that was 0 or 1 in the first run is why: a program keeps those.
-bool small_at_first(const std::string& reason) { return reason.ends_with(" < 2"); }
+bool small_at_first(const std::string& reason) {
+  return reason.ends_with(" < 2") || reason.ends_with(" == 0");
+}
 
 bool may_run_eagerly(const std::string& why) {
   for (const char* known : {"not all gradients", "not its history"})

@@ -265,9 +265,10 @@ class Maker {
       case 2:
       case 3: {
         if (n == 0) return false;
-        const Value start = pick({Value(), Value(0), Value(1), Value(-5), Value(2)});
+        Value start = pick({Value(), Value(0), Value(1), Value(-5), Value(2)});
         const bool from_end = start.tag() == Value::Tag::Int && start.to_int() < 0;
-        // Which of the two comes first must not depend on the open size.
+        // Which of the two comes first must not depend on the open size, nor whether there are that many.
+        if (from_end && size_of_dim(v, d) < 5) start = Value(-1);
         const Value end = from_end ? Value() : pick({Value(), Value(), Value(-1), Value(4)});
         return emit("slice.Tensor", {ref(v), Value(d), start, end, Value(pick({1, 1, 2, 3}))}, true);
       }

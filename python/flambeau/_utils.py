@@ -56,3 +56,10 @@ def _rebuild_sparse_tensor(layout, data):
     indices, values, size, *coalesced = data
     from .sparse import sparse_coo_tensor
     return sparse_coo_tensor(indices, values, size, is_coalesced=bool(coalesced and coalesced[0]))
+
+
+def __getattr__(name):
+    if name in ("ExceptionWrapper", "KeyErrorMessage"):
+        from .utils.data._utils import failure
+        return getattr(failure, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,7 +1,8 @@
 """Tools around training: data, checkpoints, nested structures."""
 import importlib
 
-_SUBMODULES = {"_device", "_python_dispatch", "_pytree", "backcompat", "benchmark", "checkpoint",
+_SUBMODULES = {"_contextlib", "_device", "_python_dispatch", "_pytree", "backcompat", "benchmark",
+               "checkpoint",
                "collect_env",
                "cpp_extension", "data", "deterministic", "dlpack", "hooks", "model_zoo",
                "weak"}

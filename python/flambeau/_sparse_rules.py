@@ -192,6 +192,57 @@ def _linear(input, weight, bias=None):
     return product if bias is None else product + bias
 
 
+# In place.
+def _become(s, other):
+    """s has the places and values of another sparse tensor from now on, in its own dtype."""
+    if tuple(s.shape) != tuple(other.shape):
+        raise RuntimeError(f"a sparse tensor of shape {tuple(s.shape)} can't become one of "
+                           f"{tuple(other.shape)}")
+    s._places, s._entries = other._places, other._entries.to(s.device, s._entries.dtype)
+    s._is_coalesced = other._is_coalesced
+    return s
+
+
+@_rule("copy_")
+def _copy_(s, other, non_blocking=False):
+    if not (is_sparse(s) and is_sparse(other)):
+        raise RuntimeError("copy_() between dense and sparse tensors is not supported: to_dense() or "
+                           "to_sparse() one")
+    return _become(s, other.clone())
+
+
+@_rule("zero_")
+def _zero_(s):
+    return _become(s, _zeros_like(s))
+
+
+@_rule("mul_", "__imul__")
+def _mul_(s, other):
+    return _become(s, _mul(s, other))
+
+
+@_rule("div_", "__itruediv__")
+def _div_(s, other):
+    return _become(s, _div(s, other))
+
+
+@_rule("add_", "__iadd__")
+def _add_(a, b, *, alpha=1):
+    """Where a is dense, only the elements at b's places change."""
+    if is_sparse(a):
+        return _become(a, _add(a, b, alpha=alpha))
+    if tuple(a.shape) != tuple(b.shape):
+        raise RuntimeError(f"add_: expected a dense tensor of the sparse one's shape, got {tuple(a.shape)} "
+                           f"and {tuple(b.shape)}")
+    values = (b._entries * alpha).to(a.dtype)
+    return a.index_put_(tuple(b._places.unbind(0)), values, accumulate=True)
+
+
+@_rule("sub_", "__isub__")
+def _sub_(a, b, *, alpha=1):
+    return _add_(a, b, alpha=-alpha)
+
+
 # Shapes.
 @_rule("transpose", "swapaxes", "swapdims")
 def _transpose(s, dim0, dim1):

@@ -97,6 +97,36 @@ def test_a_network_on_a_graph_learns():
     assert losses[-1] < 0.1 * losses[0]
 
 
+def test_in_place():
+    s, expected = sparse(), sparse().to_dense()
+    for change in (lambda x, y: x.mul_(3), lambda x, y: x.add_(y, alpha=2), lambda x, y: x.sub_(y),
+                   lambda x, y: x.div_(4), lambda x, y: x.copy_(y), lambda x, y: x.zero_()):
+        assert change(s, sparse()) is s
+        change(expected, sparse().to_dense())
+        assert s.to_dense().tolist() == expected.tolist()
+    dense = fl.ones(2, 3)
+    assert dense.add_(sparse(), alpha=-2) is dense and dense.tolist() == [[1, 1, -5], [-9, 1, -9]]
+    with pytest.raises(RuntimeError, match="shape"):
+        fl.ones(3).add_(sparse())
+    with pytest.raises(RuntimeError, match="between dense and sparse"):
+        dense.copy_(sparse())
+
+
+def test_buffers_of_modules():
+    class Graph(fl.nn.Module):
+        def __init__(self, adjacency):
+            super().__init__()
+            self.register_buffer("adjacency", adjacency)
+
+        def forward(self, x):
+            return fl.sparse.mm(self.adjacency, x)
+
+    one, other = Graph(sparse()), Graph(sparse([0.0, 0.0, 0.0, 0.0]))
+    other.load_state_dict(one.state_dict())
+    assert fl.equal(other(DENSE), one(DENSE)) and fl.equal(fl.compile(one)(DENSE), one(DENSE))
+    assert copy.deepcopy(one).double().adjacency.dtype is fl.float64
+
+
 def test_printed():
     assert repr(sparse()) == ("tensor(indices=tensor([[0, 1, 1, 1],\n                       [2, 0, 2, 0]]),\n"
                               "       values=tensor([3., 4., 5., 1.]),\n"

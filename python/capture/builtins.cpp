@@ -319,8 +319,19 @@ bool Builtins::is_named_result(PyTypeObject* type) const {
          is_of_library(type);
 }
 
-bool Builtins::is_named(PyObject* function, const std::unordered_set<std::string>& names) {
-  const nb::object name = nb::steal(PyObject_GetAttrString(function, "__name__"));
+// Asks no code of the program for the name.
+bool Builtins::is_named(PyObject* f, const std::unordered_set<std::string>& names) {
+  PyTypeObject* type = Py_TYPE(f);
+  if (PyCFunction_Check(f)) return names.count(reinterpret_cast<PyCFunctionObject*>(f)->m_ml->ml_name) > 0;
+  if (PyType_Check(f)) {
+    const std::string name = reinterpret_cast<PyTypeObject*>(f)->tp_name;
+    return !is_python_class(reinterpret_cast<PyTypeObject*>(f)) &&
+           names.count(name.substr(name.rfind('.') + 1)) > 0;
+  }
+  if (type == &PyMethodDescr_Type || type == &PyWrapperDescr_Type || type == &PyClassMethodDescr_Type)
+    return names.count(PyUnicode_AsUTF8(PyDescr_NAME(f))) > 0;
+  if (is_python_class(type) || (!is_of_library(type) && type != builtins().method_wrapper)) return false;
+  const nb::object name = nb::steal(PyObject_GetAttrString(f, "__name__"));
   if (!name.is_valid()) PyErr_Clear();
   return name.is_valid() && PyUnicode_Check(name.ptr()) && names.count(PyUnicode_AsUTF8(name.ptr())) > 0;
 }

@@ -112,26 +112,29 @@ PyObject* World::operator_function(const char* name) {
 
 // --- places ---
 
+size_t World::PlaceHash::operator()(const Place& p) const {
+  const Py_hash_t of_key = !p.key ? 0 : PyUnicode_CheckExact(p.key) ? PyObject_Hash(p.key) : 0;
+  size_t h = of_key ? static_cast<size_t>(of_key) : reinterpret_cast<size_t>(p.key) >> 4;
+  for (const size_t part :
+       {static_cast<size_t>(p.step), static_cast<size_t>(p.parent), static_cast<size_t>(p.index)})
+    h = (h ^ part) * 0x9E3779B97F4A7C15U;
+  return h ^ h >> 32;
+}
+
+bool World::SamePlace::operator()(const Place& a, const Place& b) const {
+  if (a.step != b.step || a.parent != b.parent || a.index != b.index) return false;
+  return a.key == b.key || (a.key && b.key && PyUnicode_CheckExact(a.key) && PyUnicode_CheckExact(b.key) &&
+                            PyUnicode_Compare(a.key, b.key) == 0);
+}
+
 int World::place(Step step, int parent, PyObject* key, Py_ssize_t index) {
-  std::string id(reinterpret_cast<const char*>(&step), sizeof step);
-  const auto add = [&id](const auto& v) { id.append(reinterpret_cast<const char*>(&v), sizeof v); };
-  add(parent);
-  add(index);
-  if (key && PyUnicode_CheckExact(key)) {
-    Py_ssize_t size = 0;
-    const char* s = PyUnicode_AsUTF8AndSize(key, &size);
-    id += 's';
-    if (s) id.append(s, static_cast<size_t>(size));
-    PyErr_Clear();
-  } else {
-    add(key);
-  }
-  const auto [it, is_new] = place_by_key_.emplace(id, static_cast<int>(places_.size()));
+  Place p{step};
+  p.parent = parent;
+  p.index = index;
+  p.key = key;
+  const auto [it, is_new] = place_index_.emplace(p, static_cast<int>(places_.size()));
   if (is_new) {
-    Place p{step};
-    p.parent = parent;
-    p.index = index;
-    p.key = key ? keep(key) : nullptr;
+    if (key) keep(key);
     places_.push_back(p);
   }
   return it->second;
@@ -536,9 +539,16 @@ bool World::is_changed(const Shadow& s) {
   if (PyCell_Check(now)) return PyCell_GET(now) != before;
   if (!before) return false;
   if (PyList_Check(now)) return !same_items(now);
-  if (PyDict_Check(now)) {
-    const nb::object keys = nb::steal(
-        PyODict_Check(now) ? PySequence_List(nb::steal(PyODict_Type.tp_iter(now)).ptr()) : PyDict_Keys(now));
+  if (PyDict_Check(now) && !PyODict_Check(now)) {
+    if (PyDict_GET_SIZE(now) != PyDict_GET_SIZE(before)) return true;
+    PyObject *key, *value, *old_key, *old_value;
+    for (Py_ssize_t at = 0, old_at = 0;
+         PyDict_Next(now, &at, &key, &value) && PyDict_Next(before, &old_at, &old_key, &old_value);)
+      if (key != old_key || value != old_value) return true;
+    return false;
+  }
+  if (PyODict_Check(now)) {
+    const nb::object keys = nb::steal(PySequence_List(nb::steal(PyODict_Type.tp_iter(now)).ptr()));
     const nb::object old = nb::steal(PyDict_Keys(before));
     if (PyList_GET_SIZE(keys.ptr()) != PyList_GET_SIZE(old.ptr())) return true;
     for (Py_ssize_t k = 0; k < PyList_GET_SIZE(old.ptr()); ++k) {

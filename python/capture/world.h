@@ -215,7 +215,14 @@ class World {
   bool stopped_ = false;
   Break why_;
   std::vector<Place> places_;
-  std::unordered_map<std::string, int> place_by_key_;
+  /// By how a place is reached.
+  struct PlaceHash {
+    size_t operator()(const Place& p) const;
+  };
+  struct SamePlace {
+    bool operator()(const Place& a, const Place& b) const;
+  };
+  std::unordered_map<Place, int, PlaceHash, SamePlace> place_index_;
   std::unordered_map<PyObject*, int> shadow_index_;  // of the real object and of its shadow
   std::vector<Shadow> shadows_;
   std::vector<Input> inputs_;

@@ -313,3 +313,19 @@ def test_function_mode_sees_every_call():
         seen.clear()
         compiled(tensor())
     assert seen == plain and len(plain) >= 2
+
+
+def test_the_name_of_what_is_called_is_not_asked_of_the_program():
+    asked = []
+
+    class Caller:
+        def __getattr__(self, name):
+            asked.append(name)
+            raise AttributeError(name)
+
+        def __call__(self, x):
+            return x * 2
+
+    caller = Caller()
+    assert torch.compile(lambda x: caller(x) + 1)(torch.ones(1)).item() == 3.0
+    assert not asked

@@ -3,6 +3,7 @@
 #include <cctype>
 
 #include "flambeau/autograd/gradient_ops.h"
+#include "flambeau/op/autocast.h"
 #include "flambeau/op/op.h"
 
 namespace fl {
@@ -177,6 +178,7 @@ Tensors OpNode::apply(Tensors&& grads) {
   if (!any) return Tensors(edges_.size());
   if (op_->is(Tag::NonDifferentiable)) return Tensors(edges_.size());
   FL_CHECK(op_->grad, NotImplementedError, "derivative for {} is not implemented", op_->name());
+  const NoAutocast off;  // gradients have the dtypes of what the forward pass computed
   Context context(*this, grads);
   Tensors result = op_->grad(context, context.grad(0));
   FL_ASSERT(result.size() <= edges_.size(), "the gradient of {} gave {} tensors for {} arguments",

@@ -2,6 +2,7 @@
 #include "flambeau/graph/analysis/liveness.h"
 #include "flambeau/graph/call_results.h"
 #include "flambeau/graph/graph.h"
+#include "flambeau/op/autocast.h"
 #include "flambeau/op/dispatch.h"
 #include "flambeau/op/op_def.h"
 
@@ -37,6 +38,7 @@ Value real_argument(const Value& v, const Values& values, const SymbolValues& sy
 }  // namespace
 
 std::vector<Value> interpret(const Graph& g, const std::vector<Value>& inputs, bool record) {
+  const NoAutocast off;  // the graph has its casts
   const SymbolValues symbols(g, inputs);
   const auto dead = dead_after(g);
   Values values(static_cast<size_t>(g.id_limit()));

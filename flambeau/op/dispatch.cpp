@@ -229,7 +229,11 @@ Tensor fake_tensor(const TensorSpec& spec) {
 
 void dispatch(const OpInfo& op, Value* args, Value* outs) {
   check_types(op, args);
-  if (autocast_state().enabled && is_autocast_operator(op)) return dispatch_autocast(op, args, outs);
+  if (autocast_state().any() && !g_state.below_autograd) return dispatch_autocast(op, args, outs);
+  dispatch_as_given(op, args, outs);
+}
+
+void dispatch_as_given(const OpInfo& op, Value* args, Value* outs) {
   const bool above = !g_state.below_autograd && g_autograd;
   if (op.is(Tag::Composite) && op.decompose) {
     if (above && returns_view_list(op)) return g_autograd(op, args, outs);

@@ -11,6 +11,8 @@ struct OpInfo;
 
 /// Runs one call. args: as many as the schema has; outs: as many as it returns.
 void dispatch(const OpInfo& op, Value* args, Value* outs);
+/// The same where autocast is off, or has done its part.
+void dispatch_as_given(const OpInfo& op, Value* args, Value* outs);
 /// The same below autograd.
 void dispatch_below_autograd(const OpInfo& op, Value* args, Value* outs);
 /// A call by boxed arguments; missing ones take their defaults.

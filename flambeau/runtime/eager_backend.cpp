@@ -91,6 +91,12 @@ class EagerBackend : public Backend {
       const Tensor& source = args[1].tensor();
       args[1] = Value(moved(source, source.dtype(), args[0].tensor().device()));
     }
+    if (is_composite(op)) {  // whose parts look where their arguments are
+      FL_CHECK(op.decompose, NotImplementedError, "the operator {} has no kernel", op.name());
+      StateGuard<bool> below(&DispatchState::below_autograd, true);
+      op.decompose(args, outs);
+      return;
+    }
     const Device device = place_of(op, args);
     if (op.library == LibraryCall::Nonzero) {
       const Tensor& t = args[0].tensor();
@@ -99,25 +105,16 @@ class EagerBackend : public Backend {
       outs[0] = Value(on_host ? positions : moved(positions, DType::Int64, device));
       return;
     }
-    if (!op.is_primitive() && !op.is(Tag::Fused)) {
-      FL_CHECK(op.decompose, NotImplementedError, "the operator {} has no kernel", op.name());
-      StateGuard<bool> below(&DispatchState::below_autograd, true);
-      op.decompose(args, outs);
-      return;
-    }
     if (op.scalar && cache(op).flat.run(op, args, device, nullptr, outs)) return;
     give(cache(op).programs.run(op, args, device, {}), op, outs);
   }
 
   void run_into(const OpInfo& op, Value* args, const Tensor* targets) override {
     const int count = op.return_count();
-    static const OpInfo& copy = find_op("copy");
     if (copies_from_elsewhere(op, args)) return move_into(targets[0], args[1].tensor(), args[2].to_bool());
+    if (is_composite(op)) return run_and_copy(op, args, targets);
     const Device device = place_of(op, args);
-    for (int o = 0; o < count; ++o)
-      FL_CHECK(targets[o].device() == device || (device.type == DeviceType::CPU && targets[o].dim() == 0),
-               RuntimeError, "{} computes on {}, but the tensor for its result is on {}", op.name(),
-               device.str(), targets[o].device().str());
+    for (int o = 0; o < count; ++o) check_target(op, device, targets[o]);
     if (count == 1 && op.scalar && cache(op).flat.run(op, args, device, targets, nullptr)) return;
     const bool stores_once = op.library == LibraryCall::None || op.library == LibraryCall::Join;
     bool direct = op.is_primitive() && stores_once;
@@ -128,16 +125,31 @@ class EagerBackend : public Backend {
       cache(op).programs.run(op, args, device, {targets, static_cast<size_t>(count)});
       return;
     }
-    std::vector<Value> results(count);
+    run_and_copy(op, args, targets);
+  }
+
+ private:
+  static bool is_composite(const OpInfo& op) { return !op.is_primitive() && !op.is(Tag::Fused); }
+
+  static void check_target(const OpInfo& op, Device device, const Tensor& target) {
+    FL_CHECK(target.device() == device || (device.type == DeviceType::CPU && target.dim() == 0), RuntimeError,
+             "{} computes on {}, but the tensor for its result is on {}", op.name(), device.str(),
+             target.device().str());
+  }
+
+  void run_and_copy(const OpInfo& op, Value* args, const Tensor* targets) {
+    static const OpInfo& copy = find_op("copy");
+    std::vector<Value> results(static_cast<size_t>(op.return_count()));
     run(op, args, results.data());
-    for (int o = 0; o < count; ++o) {
+    for (size_t o = 0; o < results.size(); ++o) {
+      check_target(op, results[o].tensor().device(), targets[o]);
       Value copy_args[] = {Value(targets[o]), std::move(results[o]), Value(false)};
+      const Device device = place_of(copy, copy_args);
       if (cache(copy).flat.run(copy, copy_args, device, &targets[o], nullptr)) continue;
       cache(copy).programs.run(copy, copy_args, device, {&targets[o], 1});
     }
   }
 
- private:
   // The result's own dtype rounds first; only then it may be converted to the target's.
   static bool writes_exactly(const OpInfo& op, const Value* args, const Tensor& target) {
     return op.is(Tag::CastsInPlace) || infer_outputs(op, args)[0].dtype == target.dtype();

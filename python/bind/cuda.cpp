@@ -3,6 +3,8 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
+#include <cstring>
+
 #include "flambeau/ops/functions.h"
 #include "module.h"
 
@@ -67,14 +69,6 @@ void bind_memory(nb::module_& m) {
   m.def("record_stream", [](const Tensor& t, int device, uintptr_t handle) {
     record_stream(t.device().index, t.storage()->data(), stream_of(device, handle));
   });
-  m.def("is_pinned", [](const Tensor& t) {
-    return t.device().type == DeviceType::CPU && device_count() > 0 && is_pinned(t.storage()->data());
-  });
-  m.def("pinned_storage", [](int64_t bytes) {
-    void* data = allocate_pinned(static_cast<size_t>(bytes));
-    const TensorSpec spec = make_spec(Sizes{SymInt(bytes)}, DType::UInt8);
-    return Tensor(spec, make_ref<Storage>(data, bytes, Device{}, &release_pinned, data));
-  });
 }
 
 void bind_streams(nb::module_& m) {
@@ -97,7 +91,46 @@ void bind_streams(nb::module_& m) {
       .def_prop_ro("device", &Event::device);
 }
 
+void check_there_are_devices() {
+  if (device_count() > 0) return;
+  PyErr_Format(PyExc_AssertionError, "memory is page-locked for a CUDA device, and none can be used: %s",
+               library::cuda::why_no_driver().c_str());
+  throw nb::python_error();
+}
+
 }  // namespace
+
+bool is_pinned(const Storage& s) {
+  return s.device().type == DeviceType::CPU && s.bytes() > 0 && device_count() > 0 &&
+         runtime::cuda::is_pinned(s.data());
+}
+
+Ref<Storage> pinned_copy(const void* data, int64_t bytes) {
+  check_there_are_devices();
+  if (bytes == 0) return make_ref<Storage>(0, Device{});
+  void* copy = allocate_pinned(static_cast<size_t>(bytes));
+  std::memcpy(copy, data, static_cast<size_t>(bytes));
+  return make_ref<Storage>(copy, bytes, Device{}, &release_pinned, copy);
+}
+
+// DLPack has 1 for the default stream, as 0 would be ambiguous.
+constexpr int64_t kNoStream = -1, kDefaultStream = 1;
+
+int64_t dlpack_stream(int device) {
+  const auto handle = static_cast<int64_t>(number(current_stream(device).handle));
+  return handle == 0 ? kDefaultStream : handle;
+}
+
+void let_stream_wait(int device, int64_t stream) {
+  if (stream == kNoStream) return;
+  FL_CHECK(stream > 0, ValueError, "__dlpack__(): expected the number of a CUDA stream, 1, 2 or -1, got {}", stream);
+  const Stream reader = stream_of(device, stream == kDefaultStream ? 0 : static_cast<uintptr_t>(stream));
+  const Stream writer = current_stream(device);
+  if (reader == writer) return;
+  Event written(device, false);
+  written.record(writer);
+  written.make_wait(reader);
+}
 
 void bind_cuda(nb::module_& m) {
   nb::module_ cuda = m.def_submodule("_cuda");
@@ -113,6 +146,16 @@ void bind_cuda(nb::module_& m) {
 #else
 
 namespace fl::python {
+
+bool is_pinned(const Storage&) { return false; }
+int64_t dlpack_stream(int) { return -1; }
+void let_stream_wait(int, int64_t) {}
+Ref<Storage> pinned_copy(const void*, int64_t) {
+  PyErr_SetString(PyExc_AssertionError,
+                  "memory is page-locked for a CUDA device, and this build has none: it was built without "
+                  "CUDA's headers");
+  throw nb::python_error();
+}
 
 void bind_cuda(nb::module_& m) {
   nb::module_ cuda = m.def_submodule("_cuda");

@@ -45,16 +45,28 @@ Tensor from_capsule(nb::handle capsule) {
   return take_capsule<dlpack::DLManagedTensor>(capsule, "used_dltensor");
 }
 
+/// What __dlpack__ is told of the stream that reads: on CUDA devices that of this thread.
+nb::dict reader_options(nb::handle source) {
+  nb::dict options;
+  if (!nb::hasattr(source, "__dlpack_device__")) return options;
+  const nb::object where = source.attr("__dlpack_device__")();
+  if (nb::cast<int>(where[0]) != static_cast<int>(dlpack::DeviceKind::Cuda)) return options;
+  options["stream"] = dlpack_stream(nb::cast<int>(where[1]));
+  return options;
+}
+
 Tensor from_dlpack(nb::handle source) {
   if (PyCapsule_CheckExact(source.ptr())) return from_capsule(source);
   FL_CHECK(nb::hasattr(source, "__dlpack__"), TypeError,
            "from_dlpack(): expected an object with __dlpack__, got {}", python_type(source));
+  const nb::dict options = reader_options(source);
   try {
-    return from_capsule(source.attr("__dlpack__")(nb::arg("max_version") = nb::make_tuple(1, 0)));
+    return from_capsule(
+        source.attr("__dlpack__")(nb::arg("max_version") = nb::make_tuple(1, 0), **options));
   } catch (nb::python_error& e) {
     if (!e.matches(PyExc_TypeError)) throw;
   }
-  return from_capsule(source.attr("__dlpack__")());
+  return from_capsule(source.attr("__dlpack__")(**options));
 }
 
 void check_exportable(const Tensor& t, const char* what) {
@@ -62,16 +74,44 @@ void check_exportable(const Tensor& t, const char* what) {
            "Can't call {} on Tensor that requires grad. Use tensor.detach().{} instead.", what, what);
 }
 
-nb::object to_dlpack(const Tensor& t, nb::handle max_version, nb::handle copy) {
+/// The tensor itself, or a copy where the receiver asks for one or for another device.
+Tensor exported(const Tensor& t, nb::handle dl_device, nb::handle copy) {
+  if (!dl_device.is_none()) {
+    const Device device =
+        dlpack::device_of({static_cast<dlpack::DeviceKind>(nb::cast<int>(dl_device[0])), nb::cast<int>(dl_device[1])});
+    if (device != t.device()) {
+      FL_CHECK(copy.ptr() != Py_False, ValueError,
+               "__dlpack__(): a tensor on {} can't be exported to {} without a copy", t.device().str(),
+               device.str());
+      return _to_copy(t, std::nullopt, device);
+    }
+  }
+  return copy.ptr() == Py_True ? clone(t) : t;
+}
+
+nb::object to_dlpack(const Tensor& t, nb::handle stream, nb::handle max_version, nb::handle dl_device,
+                     nb::handle copy) {
   check_exportable(t, "__dlpack__()");
-  const Tensor source = copy.ptr() == Py_True ? clone(t) : t;
+  FL_CHECK(stream.is_none() || PyLong_Check(stream.ptr()), TypeError,
+           "__dlpack__(): stream must be int or None, got {}", python_type(stream));
+  const Tensor source = exported(t, dl_device, copy);
+  if (source.device().type == DeviceType::CUDA)
+    let_stream_wait(source.device().index, stream.is_none() ? 1 : nb::cast<int64_t>(stream));
   const bool versioned = !max_version.is_none() && nb::cast<int>(max_version[0]) >= 1;
   if (versioned) return make_capsule(dlpack::to_dlpack_versioned(source));
   return make_capsule(dlpack::to_dlpack(source));
 }
 
-nb::object to_numpy(const Tensor& t, bool force) {
-  if (!force) check_exportable(t, "numpy()");
+nb::object to_numpy(const Tensor& given, bool force) {
+  if (!force) {
+    check_exportable(given, "numpy()");
+    FL_CHECK(given.device().type == DeviceType::CPU, TypeError,
+             "can't convert {} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory "
+             "first.",
+             given.device().str());
+  }
+  const bool on_host = given.device().type == DeviceType::CPU;
+  const Tensor t = on_host ? given : _to_copy(detach(given), std::nullopt, Device{});
   FL_CHECK(t.dtype() != DType::BFloat16, TypeError,
            "NumPy has no dtype for bfloat16; convert to float32 first");
   return nb::module_::import_("numpy").attr("from_dlpack")(wrap(t.requires_grad() ? detach(t) : t));
@@ -156,7 +196,7 @@ Tensor from_sequence(nb::handle data, std::optional<DType> dtype) {
 
 }  // namespace
 
-Tensor tensor_of(nb::handle data, std::optional<DType> dtype, Device device) {
+Tensor tensor_of(nb::handle data, std::optional<DType> dtype, std::optional<Device> device) {
   Tensor t;
   bool own = false;
   if (const Tensor* given = as_tensor(data)) {
@@ -169,24 +209,27 @@ Tensor tensor_of(nb::handle data, std::optional<DType> dtype, Device device) {
     t = from_sequence(data, dtype);
     own = true;
   }
-  if (!own) t = dtype && *dtype != t.dtype() ? _to_copy(t, *dtype) : clone(t);
-  if (device.type == DeviceType::Meta) return empty_tensor(t.sizes(), t.dtype(), device);
-  FL_CHECK(device.type == DeviceType::CPU, NotImplementedError, "tensor(): no memory on {}", device.str());
-  return t;
+  const Device to = device.value_or(as_tensor(data) ? t.device() : Device{});
+  if (to.type == DeviceType::Meta) return empty_tensor(t.sizes(), dtype.value_or(t.dtype()), to);
+  const DType kind = dtype.value_or(t.dtype());
+  if (to != t.device()) return _to_copy(t, kind, to);
+  return own ? t : kind != t.dtype() ? _to_copy(t, kind) : clone(t);
 }
 
 void bind_exchange(nb::module_& m) {
-  const auto make = [](nb::handle data, nb::handle dtype, nb::handle device, bool requires_grad) {
+  const auto make = [](nb::handle data, nb::handle dtype, nb::handle device, bool requires_grad,
+                       bool pin_memory) {
     const std::optional<DType> d = dtype.is_none() ? std::nullopt : as_dtype(dtype);
     FL_CHECK(dtype.is_none() || d, TypeError, "tensor(): dtype must be a dtype, got {}", python_type(dtype));
-    const std::optional<Device> where = device.is_none() ? Device{} : as_device(device);
-    FL_CHECK(where, TypeError, "tensor(): device must be a device or its name, got {}", python_type(device));
-    Tensor t = tensor_of(data, d, *where);
+    const std::optional<Device> where = device.is_none() ? std::nullopt : as_device(device);
+    FL_CHECK(where || device.is_none(), TypeError, "tensor(): device must be a device or its name, got {}", python_type(device));
+    Tensor t = tensor_of(data, d, where);
+    if (pin_memory) t = pinned(t);
     if (requires_grad) t.set_requires_grad(true);
     return wrap(t);
   };
   m.def("tensor", make, nb::arg("data"), nb::kw_only(), nb::arg("dtype") = nb::none(),
-        nb::arg("device") = nb::none(), nb::arg("requires_grad") = false);
+        nb::arg("device") = nb::none(), nb::arg("requires_grad") = false, nb::arg("pin_memory") = false);
   m.def("from_numpy", [](nb::handle array) { return wrap(from_numpy(array)); });
   m.def("from_dlpack", [](nb::handle source) { return wrap(from_dlpack(source)); });
 
@@ -203,8 +246,8 @@ void bind_exchange(nb::module_& m) {
       nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none());
   c.def(
       "__dlpack__",
-      [](const Tensor& t, nb::object, nb::object max_version, nb::object, nb::object copy) {
-        return to_dlpack(t, max_version, copy);
+      [](const Tensor& t, nb::object stream, nb::object max_version, nb::object dl_device, nb::object copy) {
+        return to_dlpack(t, stream, max_version, dl_device, copy);
       },
       nb::kw_only(), nb::arg("stream") = nb::none(), nb::arg("max_version") = nb::none(),
       nb::arg("dl_device") = nb::none(), nb::arg("copy") = nb::none());

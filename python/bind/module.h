@@ -44,7 +44,20 @@ void raise_in_python(const std::exception_ptr& error);
 nb::object index_tensor(const Tensor& self, nb::handle index);
 void assign_index(const Tensor& self, nb::handle index, nb::handle value);
 
-/// A tensor with the elements of numbers, nested sequences, an array or another tensor; always a copy.
-Tensor tensor_of(nb::handle data, std::optional<DType> dtype, Device device);
+/// A tensor with the elements of numbers, nested sequences, an array or another tensor; always a copy. Without
+/// a device: on the other tensor's, else on the CPU.
+Tensor tensor_of(nb::handle data, std::optional<DType> dtype, std::optional<Device> device);
+
+/// A copy in page-locked memory, in the same layout; the tensor itself where it is there. Raises RuntimeError
+/// for tensors on a device, and AssertionError where there is no CUDA device.
+Tensor pinned(const Tensor& t);
+/// A copy of the host's bytes in page-locked memory.
+Ref<Storage> pinned_copy(const void* data, int64_t bytes);
+bool is_pinned(const Storage& s);
+
+/// This thread's stream of a CUDA device, as DLPack names it.
+int64_t dlpack_stream(int device);
+/// A stream that DLPack names so (-1: none) waits for this thread's work on the device.
+void let_stream_wait(int device, int64_t stream);
 
 }  // namespace fl::python

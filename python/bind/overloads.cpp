@@ -93,7 +93,7 @@ bool is_text(PyObject* keyword, const char* text) {
 }
 
 /// A call without the keywords that schemas don't have: requires_grad= and layout= of factories, out=None,
-/// and out=(a, b) where the schema names each result.
+/// and out=(a, b) where the schema names each result. pin_memory= is done here, too.
 class Prepared {
  public:
   Prepared(const Overloads& overloads, const CallArguments& call) : call_(call) {
@@ -109,6 +109,8 @@ class Prepared {
       } else if (factory && is_text(keyword, "requires_grad")) {
         changed = true;
         requires_grad_ = value == Py_True;
+      } else if (factory && value == Py_True && is_text(keyword, "pin_memory")) {
+        changed = pins_ = true;
       } else if (factory && (is_text(keyword, "layout") || is_text(keyword, "names"))) {
         changed = true;
         FL_CHECK(value == Py_None || text_of(value) == "torch.strided", NotImplementedError,
@@ -130,6 +132,7 @@ class Prepared {
   }
   const CallArguments& call() const { return call_; }
   bool requires_grad() const { return requires_grad_; }
+  bool pins() const { return pins_; }
   bool names_out() const { return names_out_; }
   /// The tensor given as out=, or null.
   PyObject* target() const { return target_; }
@@ -170,7 +173,7 @@ class Prepared {
   }
 
   CallArguments call_;
-  bool requires_grad_ = false, names_out_ = false;
+  bool requires_grad_ = false, pins_ = false, names_out_ = false;
   PyObject* target_ = nullptr;
   SmallVector<PyObject*, 6> names_, values_, all_;
   std::vector<nb::object> made_names_;  // keeps what names_ borrows
@@ -332,6 +335,7 @@ nb::object call_overloads(const Overloads& overloads, const CallArguments& given
   if (!op && prepared.target()) return write_result(overloads, prepared, method);
   if (!op) raise_no_fit(overloads, prepared.call(), method, prepared.names_out());
   nb::object out = run_wrapped(*op, args);
+  if (prepared.pins()) out = wrap(pinned(*as_tensor(out)));
   if (prepared.requires_grad()) {
     Tensor made = *as_tensor(out);
     made.set_requires_grad(true);

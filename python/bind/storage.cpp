@@ -13,10 +13,53 @@ struct StorageObject {
   Ref<Storage> storage;
 };
 
-uint8_t* bytes_of(const StorageObject& s) {
+void check_has_data(const StorageObject& s) {
   FL_CHECK(s.storage->has_data(), RuntimeError, "a storage on {} has no memory to read or write",
            s.storage->device().str());
+}
+
+bool on_host(const StorageObject& s) { return s.storage->device().type == DeviceType::CPU; }
+
+/// Of memory that the host can reach.
+uint8_t* bytes_of(const StorageObject& s) {
+  check_has_data(s);
+  FL_ASSERT(on_host(s), "bytes of {}", s.storage->device().str());
   return static_cast<uint8_t*>(s.storage->data());
+}
+
+/// Copies n bytes between any two memories; has happened when it returns.
+void copy_memory(Device to_device, void* to, Device from_device, const void* from, int64_t n) {
+  if (n == 0) return;
+  const bool to_host = to_device.type == DeviceType::CPU;
+  if (to_host && from_device.type == DeviceType::CPU)
+    std::memmove(to, from, static_cast<size_t>(n));
+  else
+    allocator(to_host ? from_device : to_device).copy(to, from, static_cast<size_t>(n));
+}
+
+StorageObject copied_to(const StorageObject& s, Device device) {
+  if (device.type == DeviceType::Meta || !s.storage->has_data()) {
+    StorageObject out{Storage::without_data(device)};
+    out.storage->resize(s.storage->bytes());
+    return out;
+  }
+  StorageObject out{make_ref<Storage>(s.storage->bytes(), device)};
+  copy_memory(device, out.storage->data(), s.storage->device(), s.storage->data(), s.storage->bytes());
+  return out;
+}
+
+/// The storage, or a copy of it that the host can read.
+StorageObject readable(const StorageObject& s) {
+  check_has_data(s);
+  return on_host(s) ? s : copied_to(s, Device{});
+}
+
+/// Writes a byte at `start`, `start + step`, ..., count of them, wherever the memory is.
+void write_bytes(const StorageObject& s, int64_t start, int64_t step, int64_t count, uint8_t byte) {
+  const StorageObject there = readable(s);
+  uint8_t* bytes = bytes_of(there);
+  for (int64_t k = 0; k < count; ++k) bytes[start + k * step] = byte;
+  if (!on_host(s)) copy_memory(s.storage->device(), s.storage->data(), Device{}, bytes, s.storage->bytes());
 }
 
 int64_t position(const StorageObject& s, int64_t index) {
@@ -35,9 +78,9 @@ StorageObject make(nb::handle size, nb::handle device) {
   }
   FL_CHECK(PySequence_Check(size.ptr()), TypeError,
            "UntypedStorage(): expected a size or a sequence of bytes, got {}", python_type(size));
-  StorageObject out{make_ref<Storage>(static_cast<int64_t>(PySequence_Size(size.ptr())), d)};
+  StorageObject out{make_ref<Storage>(static_cast<int64_t>(PySequence_Size(size.ptr())), Device{})};
   for (int64_t k = 0; k < out.storage->bytes(); ++k) bytes_of(out)[k] = nb::cast<uint8_t>(size[k]);
-  return out;
+  return d == Device{} ? out : copied_to(out, d);
 }
 
 /// A copy of what a buffer holds.
@@ -70,7 +113,8 @@ StorageObject on_buffer(nb::handle buffer) {
   return {make_ref<Storage>(view->buf, static_cast<int64_t>(view->len), Device{}, +release, view)};
 }
 
-nb::object to_bytes(const StorageObject& s) {
+nb::object to_bytes(const StorageObject& given) {
+  const StorageObject s = readable(given);
   return nb::bytes(s.storage->bytes() ? bytes_of(s) : nullptr, static_cast<size_t>(s.storage->bytes()));
 }
 
@@ -79,6 +123,11 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   const StorageObject& s = *nb::inst_ptr<StorageObject>(nb::handle(self));
   if (!s.storage->has_data()) {
     PyErr_SetString(PyExc_BufferError, "a storage without memory has no buffer");
+    return -1;
+  }
+  if (!on_host(s)) {
+    PyErr_Format(PyExc_BufferError, "the memory of a storage on %s can't be read by the host: use cpu()",
+                 s.storage->device().str().c_str());
     return -1;
   }
   static char nothing;
@@ -156,6 +205,15 @@ void resize(const Tensor& t, const Sizes& sizes, nb::handle format) {
 
 }  // namespace
 
+Tensor pinned(const Tensor& t) {
+  FL_CHECK(t.device().type == DeviceType::CPU, RuntimeError,
+           "cannot pin a tensor on {}: only dense CPU tensors can be pinned", t.device().str());
+  if (!t.storage() || !t.has_data() || is_pinned(*t.storage())) return t;
+  TensorSpec spec = t.spec();
+  spec.offset = 0;
+  return Tensor(spec, pinned_copy(t.data(), spec.storage_bytes().expect_int()));
+}
+
 void bind_storage(nb::module_& m) {
   static PyType_Slot slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)}, {}};
   nb::class_<StorageObject>(m, "UntypedStorage", nb::is_weak_referenceable(), nb::dynamic_attr(),
@@ -180,26 +238,31 @@ void bind_storage(nb::module_& m) {
       .def("__getitem__",
            [](nb::object self, nb::handle index) -> nb::object {
              const StorageObject& s = *nb::inst_ptr<StorageObject>(self);
-             if (const auto i = as_int(index)) return nb::int_(bytes_of(s)[position(s, *i)]);
-             return nb::steal(PyMemoryView_FromObject(self.ptr()))[index];
+             if (const auto i = as_int(index)) {
+               const int64_t at = position(s, *i);
+               uint8_t value = 0;
+               check_has_data(s);
+               copy_memory({}, &value, s.storage->device(), static_cast<char*>(s.storage->data()) + at, 1);
+               return nb::int_(value);
+             }
+             const nb::object there = on_host(s) ? self : nb::cast(copied_to(s, Device{}));
+             return nb::steal(PyMemoryView_FromObject(there.ptr()))[index];
            })
       .def("__setitem__",
            [](nb::object self, nb::handle index, nb::handle value) {
              const StorageObject& s = *nb::inst_ptr<StorageObject>(self);
-             if (const auto i = as_int(index)) {
-               bytes_of(s)[position(s, *i)] = nb::cast<uint8_t>(value);
-               return;
-             }
+             const auto byte = nb::cast<uint8_t>(value);
+             if (const auto i = as_int(index)) return write_bytes(s, position(s, *i), 1, 1, byte);
              Py_ssize_t start, stop, step;
              if (!PySlice_Check(index.ptr()) || PySlice_Unpack(index.ptr(), &start, &stop, &step) != 0)
                throw nb::type_error("a storage is indexed by integers and slices");
              const Py_ssize_t n = PySlice_AdjustIndices(s.storage->bytes(), &start, &stop, step);
-             for (Py_ssize_t k = 0; k < n; ++k) bytes_of(s)[start + k * step] = nb::cast<uint8_t>(value);
+             write_bytes(s, start, step, n, byte);
            })
       .def("fill_",
            [](nb::object self, uint8_t value) {
              const StorageObject& s = *nb::inst_ptr<StorageObject>(self);
-             if (s.storage->bytes()) std::memset(bytes_of(s), value, static_cast<size_t>(s.storage->bytes()));
+             write_bytes(s, 0, 1, s.storage->bytes(), value);
              return self;
            })
       .def(
@@ -209,8 +272,10 @@ void bind_storage(nb::module_& m) {
             FL_CHECK(s.storage->bytes() == from.storage->bytes(), RuntimeError,
                      "copy_(): expected a storage of {} bytes, got {}", s.storage->bytes(),
                      from.storage->bytes());
-            if (s.storage->bytes())
-              std::memmove(bytes_of(s), bytes_of(from), static_cast<size_t>(s.storage->bytes()));
+            check_has_data(s);
+            check_has_data(from);
+            copy_memory(s.storage->device(), s.storage->data(), from.storage->device(), from.storage->data(),
+                        s.storage->bytes());
             return self;
           },
           nb::arg("source"), nb::arg("non_blocking") = nb::none())
@@ -223,10 +288,30 @@ void bind_storage(nb::module_& m) {
              return self;
            })
       .def("resizable", [](const StorageObject& s) { return s.storage->has_data(); })
+      .def("_copied_to", [](const StorageObject& s, Device device) { return copied_to(s, device); })
+      .def("is_pinned", [](const StorageObject& s, nb::handle) { return is_pinned(*s.storage); },
+           nb::arg("device") = nb::none())
+      .def("pin_memory",
+           [](nb::object self, nb::handle) -> nb::object {
+             const StorageObject& s = *nb::inst_ptr<StorageObject>(self);
+             FL_CHECK(on_host(s), TypeError, "cannot pin a storage on {}: only memory of the CPU can be pinned",
+                      s.storage->device().str());
+             if (is_pinned(*s.storage)) return self;
+             return nb::cast(StorageObject{pinned_copy(s.storage->data(), s.storage->bytes())});
+           },
+           nb::arg("device") = nb::none())
       .def("_bytes", to_bytes)
       .def_static("_from_bytes", from_bytes)
       .def_static("_on_buffer", on_buffer);
   TensorMethods c;
+  c.def("pin_memory", [](nb::object t, nb::handle) {
+        const Tensor& self = expect_tensor(t, "pin_memory()");
+        const Tensor out = pinned(self);
+        return out.is_same(self) ? t : wrap(out);
+      },
+      nb::arg("device") = nb::none());
+  c.def("is_pinned", [](const Tensor& t, nb::handle) { return t.has_data() && is_pinned(*t.storage()); },
+        nb::arg("device") = nb::none());
   c.def("untyped_storage", [](const Tensor& t) {
     FL_CHECK(t.storage(), RuntimeError, "a tensor that is being captured has no storage");
     return StorageObject{t.storage()};

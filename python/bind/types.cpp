@@ -83,26 +83,49 @@ void bind_dtypes(nb::module_& m) {
       nb::arg("d"));
 }
 
+// Device objects of Python know "cuda", the current device at each use: its index is below 0. Everything else
+// gets it with its number, from as_device().
+constexpr int8_t kCurrent = -1;
+
+std::string kind_of(const Device& d) {
+  const std::string text = d.str();
+  return text.substr(0, text.find(':'));
+}
+bool has_index(const Device& d) { return d.type == DeviceType::CUDA && d.index != kCurrent; }
+std::string text_of(const Device& d) { return has_index(d) ? d.str() : kind_of(d); }
+
+std::optional<Device> device_object(nb::handle h) {
+  if (nb::isinstance<Device>(h)) return nb::cast<Device>(h);
+  if (PyUnicode_Check(h.ptr()) && python::text_of(h) == "cuda") return Device{DeviceType::CUDA, kCurrent};
+  return as_device(h);
+}
+
+Device make_device(nb::handle type, std::optional<int64_t> index) {
+  std::optional<Device> d = device_object(type);
+  FL_CHECK(d, TypeError, "device(): argument 'type' must be str or torch.device, not {}", python_type(type));
+  if (!index) return *d;
+  FL_CHECK(PyUnicode_Check(type.ptr()), TypeError, "device(): an index goes with the name of a type, got {}",
+           python_type(type));
+  FL_CHECK(python::text_of(type).find(':') == std::string::npos, RuntimeError,
+           "type (string) must not include an index because index was passed explicitly: {}",
+           python::text_of(type));
+  FL_CHECK(*index >= 0 && *index < 128, RuntimeError, "expected a device index from 0 to 127, got {}", *index);
+  if (d->type == DeviceType::CUDA) d->index = static_cast<int8_t>(*index);
+  return *d;
+}
+
 void bind_devices(nb::module_& m) {
   nb::class_<Device>(m, "device")
       .def(
           "__init__",
-          [](Device* self, nb::object device, std::optional<int> index) {
-            const std::optional<Device> d = as_device(device);
-            FL_CHECK(d, TypeError, "device(): argument 'type' must be str or torch.device, not {}",
-                     python_type(device));
-            *self = *d;
-            if (index) self->index = static_cast<int8_t>(*index);
+          [](Device* self, nb::object type, std::optional<int64_t> index) {
+            *self = make_device(type, index);
           },
           nb::arg("type"), nb::arg("index") = nb::none())
-      .def_prop_ro("type",
-                   [](const Device& d) {
-                     const std::string text = d.str();
-                     return nb::str(text.substr(0, text.find(':')).c_str());
-                   })
+      .def_prop_ro("type", [](const Device& d) { return nb::str(kind_of(d).c_str()); })
       .def_prop_ro("index",
                    [](const Device& d) -> nb::object {
-                     if (d.type == DeviceType::CUDA) return nb::int_(d.index);
+                     if (has_index(d)) return nb::int_(d.index);
                      return nb::none();
                    })
       .def(
@@ -111,15 +134,14 @@ void bind_devices(nb::module_& m) {
           nb::arg().none())
       .def("__reduce__",
            [](const Device& d) {
-             return nb::make_tuple(nb::type<Device>(), nb::make_tuple(nb::str(d.str().c_str())));
+             return nb::make_tuple(nb::type<Device>(), nb::make_tuple(nb::str(text_of(d).c_str())));
            })
       .def("__deepcopy__", [](nb::object d, nb::handle) { return d; })
       .def("__hash__", [](const Device& d) { return static_cast<int64_t>(d.type) * 256 + d.index; })
-      .def("__str__", [](const Device& d) { return nb::str(d.str().c_str()); })
+      .def("__str__", [](const Device& d) { return nb::str(text_of(d).c_str()); })
       .def("__repr__", [](const Device& d) {
-        const std::string text = d.str(), type = text.substr(0, text.find(':'));
-        const std::string index = d.type == DeviceType::CUDA ? fmt::format(", index={}", d.index) : "";
-        return nb::str(fmt::format("device(type='{}'{})", type, index).c_str());
+        const std::string index = has_index(d) ? fmt::format(", index={}", d.index) : "";
+        return nb::str(fmt::format("device(type='{}'{})", kind_of(d), index).c_str());
       });
 }
 
@@ -224,10 +246,14 @@ std::optional<Device> as_device(nb::handle h) {
       FL_RAISE(RuntimeError, "{}", e.what());
     }
   }
-  if (PyLong_CheckExact(h.ptr()))
-    return Device{DeviceType::CUDA, static_cast<int8_t>(PyLong_AsLong(h.ptr()))};
-  if (nb::isinstance<Device>(h)) return nb::cast<Device>(h);
-  return std::nullopt;
+  if (PyLong_CheckExact(h.ptr())) {
+    const int64_t index = nb::cast<int64_t>(h);
+    FL_CHECK(index >= 0 && index < 128, RuntimeError, "expected a device index from 0 to 127, got {}", index);
+    return Device{DeviceType::CUDA, static_cast<int8_t>(index)};
+  }
+  if (!nb::isinstance<Device>(h)) return std::nullopt;
+  const Device d = nb::cast<Device>(h);
+  return d.type == DeviceType::CUDA && d.index == kCurrent ? present_cuda_device() : d;
 }
 
 std::optional<MemoryFormat> as_memory_format(nb::handle h) {

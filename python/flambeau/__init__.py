@@ -47,7 +47,8 @@ _HOMES = {
             "get_autocast_cpu_dtype", "get_autocast_gpu_dtype", "set_autocast_enabled", "set_autocast_dtype",
             "is_autocast_cache_enabled", "set_autocast_cache_enabled", "clear_autocast_cache",
             "autocast_increment_nesting", "autocast_decrement_nesting", "set_autocast_cpu_enabled",
-            "set_autocast_cpu_dtype", "set_autocast_gpu_dtype"),
+            "set_autocast_cpu_dtype", "set_autocast_gpu_dtype", "_amp_foreach_non_finite_check_and_unscale_",
+            "_amp_update_scale_"),
     "_ops": ("ops",),
     "_functional_forms": (
         "_batch_norm_with_update", "_log_softmax_backward_data", "_native_batch_norm_legit", "_safe_softmax",

@@ -14,6 +14,11 @@ TYPE_NAMES = {
 DTYPE_OF_TYPE = {f"torch.{v}Tensor": getattr(_C, k) for k, v in TYPE_NAMES.items()}
 
 
+_ARRAY_TYPES = {_C.complex64: "<c8", _C.complex128: "<c16", _C.bfloat16: "<V2", _C.float16: "<f2", _C.float32: "<f4",
+                _C.float64: "<f8", _C.uint8: "|u1", _C.int8: "|i1", _C.int16: "<i2", _C.int32: "<i4",
+                _C.int64: "<i8", _C.bool: "|b1"}
+
+
 def _construct(cls, *args, **kwargs):
     """Tensor(2, 3), Tensor([1, 2]), Tensor(other): for Tensor, and classes without a constructor."""
     dtype = kwargs.pop("_dtype", None) or _C.get_default_dtype()
@@ -110,22 +115,27 @@ class TensorMethods:
     def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layout=None,
                    pin_memory=False):
         """A tensor of data with this one's dtype and device, unless others are given."""
-        return _C.tensor(data, dtype=dtype or self.dtype, device=device or self.device,
-                         requires_grad=requires_grad)
+        return _C.tensor(data, dtype=dtype or self.dtype, device=self.device if device is None else device,
+                         requires_grad=requires_grad, pin_memory=pin_memory)
 
     def new(self, *args, device=None):
-        """An uninitialised tensor of given sizes, or a tensor of given data, with this one's dtype."""
-        return _construct(Tensor, *args, device=device, _dtype=self.dtype)
+        """An uninitialised tensor of given sizes, or a tensor of given data, with this one's dtype and device."""
+        return _construct(Tensor, *args, device=self.device if device is None else device, _dtype=self.dtype)
 
     def type(self, dtype=None, non_blocking=False, **kwargs):
         """The name of the tensor's type, or the tensor as another type."""
         if dtype is None:
             return _type_name(self)
+        on_cuda = getattr(dtype, "is_cuda", None)
         if isinstance(dtype, str):
-            if dtype not in DTYPE_OF_TYPE:
+            name, on_cuda = dtype.replace("torch.cuda.", "torch."), dtype.startswith("torch.cuda.")
+            if name not in DTYPE_OF_TYPE:
                 raise ValueError(f"invalid type: '{dtype}'")
-            dtype = DTYPE_OF_TYPE[dtype]
-        return self.to(getattr(dtype, "dtype", dtype))
+            dtype = DTYPE_OF_TYPE[name]
+        dtype = getattr(dtype, "dtype", dtype)
+        if on_cuda is None or on_cuda == self.is_cuda:
+            return self.to(dtype, non_blocking=non_blocking)
+        return self.to("cuda" if on_cuda else "cpu", dtype, non_blocking=non_blocking)
 
     def cuda(self, device=None, non_blocking=False, memory_format=None):
         """A copy on a CUDA device, the current one unless given; the tensor itself where it is there."""
@@ -134,29 +144,30 @@ class TensorMethods:
         options = {} if memory_format is None else {"memory_format": memory_format}
         return self.to(_C.device("cuda", index_of(device)), non_blocking=non_blocking, **options)
 
+    @property
+    def __cuda_array_interface__(self):
+        """How other libraries for CUDA reach the elements (version 2 of the interface)."""
+        if not self.is_cuda:
+            raise AttributeError(f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {self.type()} "
+                                 "If CUDA data is required use tensor.cuda() to copy tensor to device memory.")
+        if self.requires_grad:
+            raise RuntimeError("Can't get __cuda_array_interface__ on Variable that requires grad. "
+                               "If gradients aren't required, use var.detach() to get Variable that doesn't "
+                               "require grad.")
+        if self.dtype not in _ARRAY_TYPES:
+            raise TypeError(f"__cuda_array_interface__ has no type for {self.dtype}")
+        strides = None if self.is_contiguous() else tuple(s * self.itemsize for s in self.stride())
+        data = (self.data_ptr() if self.numel() else 0, False)
+        return {"typestr": _ARRAY_TYPES[self.dtype], "shape": tuple(self.shape), "strides": strides,
+                "data": data, "version": 2}
+
     def get_device(self):
         return -1 if self.device.index is None else self.device.index
 
-    def pin_memory(self, device=None):
-        """A copy in page-locked memory, from which copies to a device run beside the host."""
-        from .cuda._devices import init
-
-        if self.is_cuda:
-            raise RuntimeError(f"cannot pin a tensor on {self.device}: only dense CPU tensors can be pinned")
-        init()
-        if self.is_pinned():
-            return self
-        bytes_needed = self.untyped_storage().nbytes() if self.numel() else 0
-        pinned = _C._cuda.pinned_storage(bytes_needed).untyped_storage()
-        copy = _C.empty(0, dtype=self.dtype).set_(pinned, self.storage_offset(), self.shape, self.stride())
-        return copy.copy_(self.detach())
-
-    def is_pinned(self, device=None):
-        return _C._cuda.is_compiled and _C._cuda.is_pinned(self)
-
     def record_stream(self, stream):
-        """Its memory is given out again only after what the stream has now."""
-        _C._cuda.record_stream(self, *stream._where)
+        """Its memory is given out again only after what the stream has now. No effect on the CPU."""
+        if self.is_cuda:
+            _C._cuda.record_stream(self, *stream._where)
 
     def is_shared(self):
         return self.untyped_storage().is_shared()
@@ -180,7 +191,7 @@ class TensorMethods:
     def set_(self, source=None, storage_offset=0, size=None, stride=None):
         """Makes this tensor one on another's storage."""
         if source is None:
-            source = _C.empty((0,), dtype=self.dtype)
+            source = _C.empty((0,), dtype=self.dtype, device=self.device)
         if isinstance(source, Tensor):
             if size is None:
                 self._set_storage(source, source.storage_offset(), source.size(), source.stride())
@@ -219,10 +230,14 @@ class TensorMethods:
 
     def apply_(self, function):
         """Replaces every element by function(element); on the CPU only, and slow."""
+        if self.device.type != "cpu":
+            raise TypeError("apply_ is only implemented on CPU tensors")
         flat = [function(v) for v in self.reshape(-1).tolist()]
         return self.copy_(_C.tensor(flat, dtype=self.dtype).view(self.shape))
 
     def map_(self, other, function):
+        if self.device.type != "cpu" or other.device.type != "cpu":
+            raise TypeError("map_ is only implemented on CPU tensors")
         flat = [function(a, b) for a, b in zip(self.reshape(-1).tolist(),
                                                other.expand_as(self).reshape(-1).tolist())]
         return self.copy_(_C.tensor(flat, dtype=self.dtype).view(self.shape))
@@ -272,9 +287,6 @@ class TensorMethods:
 
     def chalf(self, memory_format=None):
         return self.to(_C.complex32)
-
-    def record_stream(self, stream):
-        """Has no effect on the CPU."""
 
     def is_neg(self):
         return False
@@ -334,6 +346,7 @@ def _install():
         if name not in ("__dir__", "__setstate__", "__class__"):
             function = overrides.dispatched(function, name, method=True)
         setattr(Tensor, name, function)
+    Tensor.__cuda_array_interface__ = TensorMethods.__cuda_array_interface__
     Tensor.__torch_function__ = classmethod(overrides.default_torch_function)
     Tensor._make_subclass = staticmethod(_C._make_subclass)
     Tensor._make_wrapper_subclass = staticmethod(_C._make_wrapper_subclass)

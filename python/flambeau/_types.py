@@ -82,22 +82,22 @@ class _TypedTensorMeta(type):
     """The type of FloatTensor and its kind: a Tensor of the right dtype is an instance."""
 
     def __instancecheck__(cls, value):
-        return isinstance(value, Tensor) and value.dtype is cls.dtype and value.device.type == "cpu"
+        return isinstance(value, Tensor) and value.dtype is cls.dtype and value.device.type == cls._where
 
     def __subclasscheck__(cls, other):
         return other is cls
 
     def __repr__(cls):
-        return f"<class 'torch.{cls.__name__}'>"
+        return f"<class 'torch.{'cuda.' if cls.is_cuda else ''}{cls.__name__}'>"
 
 
-def _typed_class(name, dtype):
+def _typed_class(name, dtype, where="cpu"):
     def make(cls, *args, device=None):
-        return _construct(Tensor, *args, device=device, _dtype=dtype)
+        return _construct(Tensor, *args, device=where if device is None else device, _dtype=dtype)
 
-    namespace = {"dtype": dtype, "is_cuda": False, "layout": _C.strided, "__new__": make,
-                 "__module__": "flambeau",
-                 "__doc__": f"Tensors of {dtype} on the CPU. Calling it makes one, of given sizes or data."}
+    namespace = {"dtype": dtype, "is_cuda": where == "cuda", "layout": _C.strided, "__new__": make, "_where": where,
+                 "__module__": "flambeau.cuda" if where == "cuda" else "flambeau",
+                 "__doc__": f"Tensors of {dtype} on {where}. Calling it makes one, of given sizes or data."}
     return _TypedTensorMeta(f"{name}Tensor", (), namespace)
 
 
@@ -110,7 +110,9 @@ for _dtype, _type in TYPE_NAMES.items():
 def set_default_tensor_type(t):
     """Takes the default dtype from a type such as torch.DoubleTensor, or its name."""
     dtype = getattr(t, "dtype", None) or globals()[t.rpartition(".")[2]].dtype
+    on_cuda = t.startswith("torch.cuda.") if isinstance(t, str) else getattr(t, "is_cuda", False)
     _C.set_default_dtype(dtype)
+    set_default_device("cuda" if on_cuda else None)
 
 
 # Functions that make tensors: they take the default device.
@@ -166,7 +168,8 @@ def get_default_device():
     """The device that a tensor gets where none is given."""
     for mode in reversed(_C._torch_function_modes()):
         if isinstance(mode, _DeviceMode):
-            return mode.device
+            where = mode.device
+            return where if where.type != "cuda" else _C.empty(0, device=where).device
     return device("cpu")
 
 

@@ -22,8 +22,10 @@ __all__ = ["SourceChangeWarning", "LoadEndianness", "add_safe_globals", "clear_s
            "set_crc32_options", "set_default_load_endianness", "set_default_mmap_options"]
 
 DEFAULT_PROTOCOL = 2
-_NO_CUDA = ("The file's storage was on a {} device, and torch.{}.is_available() is False here. To have "
-            "it on the CPU, call torch.load with map_location=torch.device('cpu').")
+_NO_DEVICE = ("The file's storage was on a {} device, and torch.{}.is_available() is False here. To have "
+              "it on the CPU, call torch.load with map_location=torch.device('cpu').")
+_TOO_FEW = ("The file's storage was on {}, and torch.cuda.device_count() is {} here. To have it on a device that "
+            "exists, call torch.load with map_location, such as 'cpu' or {{'{}': 'cuda:0'}}.")
 
 
 class SourceChangeWarning(Warning):
@@ -83,7 +85,7 @@ def save(obj, f, pickle_module=pickle, pickle_protocol=DEFAULT_PROTOCOL, _use_ne
         if not _disable_byteorder_record:
             records.write("byteorder", b"little")
         for key, storage in storages.items():
-            records.write(f"data/{key}", memoryview(storage))
+            records.write(f"data/{key}", memoryview(storage.cpu()))
         records.write("version", b"3\n")
         records.write(".data/serialization_id", records.identification().encode())
 
@@ -101,13 +103,21 @@ def _pickled(obj, pickle_module, protocol):
             return None
         key = keys.setdefault(untyped._cdata, str(len(keys)))
         storages[key] = untyped
-        return "storage", kind, key, untyped.device.type, count
+        return "storage", kind, key, _location(untyped), count
 
     text = io.BytesIO()
     base = _globals.Pickler if pickle_module is pickle else pickle_module.Pickler
     pickler = type("StoragePickler", (base,), {"persistent_id": staticmethod(persistent_id)})(text, protocol)
     pickler.dump(obj)
     return text.getvalue(), storages
+
+
+def _location(storage):
+    """Where a storage is, as a file says it; packages that were registered are asked first."""
+    for tagger, _ in _packages:
+        if (tag := tagger(storage)) is not None:
+            return tag
+    return str(storage.device) if storage.is_cuda else storage.device.type
 
 
 # Loading.
@@ -200,9 +210,15 @@ def _placement(map_location):
         where = _C.device(where) if isinstance(where, (str, int)) else where
         if where.type == "meta":
             return UntypedStorage(read().nbytes(), device="meta")
-        if where.type != "cpu":
-            raise RuntimeError(_NO_CUDA.format(where.type.upper(), where.type))
-        return read()
+        if where.type == "cpu":
+            return read()
+        from . import cuda
+
+        if where.type != "cuda" or not cuda.is_available():
+            raise RuntimeError(_NO_DEVICE.format(where.type.upper(), where.type))
+        if where.index is not None and where.index >= cuda.device_count():
+            raise RuntimeError(_TOO_FEW.format(where, cuda.device_count(), where))
+        return read().cuda(where)
 
     def place(read, location):
         for matches, restore in _packages:

@@ -44,7 +44,7 @@ class _UntypedMethods:
         return copies[self._cdata]
 
     def __reduce__(self):
-        return UntypedStorage._from_bytes, (self._bytes(),)
+        return _rebuild_untyped, (self._bytes(), self.device)
 
     def __sizeof__(self):
         return object.__sizeof__(self) + self.nbytes()
@@ -53,28 +53,45 @@ class _UntypedMethods:
         return list(self._bytes())
 
     def clone(self):
-        return UntypedStorage._from_bytes(memoryview(self)) if self.device.type != "meta" else self
+        return self._copied_to(self.device)
 
     def untyped(self):
         return self
 
+    def to(self, *, device, non_blocking=False):
+        """The storage where it is on the device, else a copy there."""
+        device = _C.empty(0, device=device).device
+        return self if device == self.device else self._copied_to(device)
+
     def cpu(self):
-        return self
+        return self.to(device="cpu")
+
+    def cuda(self, device=None, non_blocking=False):
+        """A copy on a CUDA device, the current one unless given; the storage itself where it is there."""
+        return self.to(device=_cuda_device(device), non_blocking=non_blocking)
+
+    def get_device(self):
+        return _C._tensor_on_storage(self, _C.uint8).get_device()
 
     def new(self):
         return UntypedStorage(0)
 
     def type(self):
-        return "torch.storage.UntypedStorage"
+        return f"torch.{'cuda' if self.is_cuda else 'storage'}.UntypedStorage"
 
     def byteswap(self, dtype):
-        array = _tensor_of(self, dtype).numpy()
+        here = self.cpu()
+        array = _tensor_of(here, dtype).numpy()
         array[:] = array.byteswap()
+        if here is not self:
+            self.copy_(here)
 
     def is_shared(self):
-        return self._cdata in _shared
+        return self.is_cuda or self._cdata in _shared
 
     def share_memory_(self):
+        if self.is_cuda:
+            return self
         raise NotImplementedError("a storage cannot move to shared memory by itself; use "
                                   "Tensor.share_memory_()")
 
@@ -98,7 +115,7 @@ class _UntypedMethods:
 for _name, _value in vars(_UntypedMethods).items():
     if callable(_value) or isinstance(_value, staticmethod):
         setattr(UntypedStorage, _name, _value)
-UntypedStorage.is_cuda = property(lambda self: False)
+UntypedStorage.is_cuda = property(lambda self: self.device.type == "cuda")
 UntypedStorage.is_sparse = False
 
 
@@ -106,18 +123,25 @@ class TypedStorage:
     """A storage seen as elements of one dtype."""
 
     dtype = None
-    is_cuda = is_sparse = False
+    is_sparse = False
+    is_cuda = property(lambda self: self._untyped_storage.is_cuda)
 
     def __init__(self, *args, wrap_storage=None, dtype=None, device=None, _internal=False):
+        device = device or type(self)._device
         self.dtype = dtype or type(self).dtype or _C.get_default_dtype()
         if wrap_storage is not None:
             self._untyped_storage = wrap_storage
         elif not args:
-            self._untyped_storage = UntypedStorage(0)
+            self._untyped_storage = UntypedStorage(0, device=device)
         elif isinstance(args[0], int):
-            self._untyped_storage = UntypedStorage(args[0] * self.dtype.itemsize)
+            self._untyped_storage = UntypedStorage(args[0] * self.dtype.itemsize, device=device)
         else:
-            self._untyped_storage = _C.tensor(list(args[0]), dtype=self.dtype).untyped_storage()
+            self._untyped_storage = _C.tensor(list(args[0]), dtype=self.dtype, device=device).untyped_storage()
+
+    _device = None
+
+    def _wrapping(self, untyped):
+        return TypedStorage(wrap_storage=untyped, dtype=self.dtype, _internal=True)
 
     def _tensor(self):
         return _tensor_of(self._untyped_storage, self.dtype)
@@ -155,7 +179,7 @@ class TypedStorage:
         return TypedStorage(wrap_storage=_copy.deepcopy(self._untyped_storage, memo), dtype=self.dtype)
 
     def __reduce__(self):
-        return _rebuild_storage, (self._untyped_storage._bytes(), self.dtype)
+        return _rebuild_storage, (self._untyped_storage._bytes(), self.dtype, self.device)
 
     @property
     def device(self):
@@ -192,7 +216,7 @@ class TypedStorage:
         return self
 
     def copy_(self, source, non_blocking=False):
-        self._tensor().copy_(source._tensor())
+        self._tensor().copy_(source._tensor(), non_blocking)
         return self
 
     def resize_(self, size):
@@ -200,10 +224,20 @@ class TypedStorage:
         return self
 
     def cpu(self):
-        return self
+        return self.to(device="cpu")
 
-    def to(self, dtype):
-        return TypedStorage(wrap_storage=self._tensor().to(dtype).untyped_storage(), dtype=dtype)
+    def cuda(self, device=None, non_blocking=False):
+        return self.to(device=_cuda_device(device), non_blocking=non_blocking)
+
+    def get_device(self):
+        return self._untyped_storage.get_device()
+
+    def to(self, dtype=None, *, device=None, non_blocking=False):
+        """The elements in another dtype, or on another device."""
+        if dtype is not None:
+            return TypedStorage(wrap_storage=self._tensor().to(dtype).untyped_storage(), dtype=dtype)
+        there = self._untyped_storage.to(device=device, non_blocking=non_blocking)
+        return self if there is self._untyped_storage else self._wrapping(there)
 
     def float(self):
         return self.to(_C.float32)
@@ -221,7 +255,8 @@ class TypedStorage:
         return self.to(_C.int32)
 
     def type(self, dtype=None):
-        return f"torch.{self.pickle_storage_type()}" if dtype is None else self.to(dtype)
+        where = "cuda." if self.is_cuda else ""
+        return f"torch.{where}{self.pickle_storage_type()}" if dtype is None else self.to(dtype)
 
     def pickle_storage_type(self):
         """The name that PyTorch's files give to storages of this dtype."""
@@ -233,19 +268,35 @@ class TypedStorage:
         return self._untyped_storage.is_shared()
 
     def share_memory_(self):
-        raise NotImplementedError("a storage cannot move to shared memory by itself; use "
-                                  "Tensor.share_memory_()")
-
-    def pin_memory(self, device=None):
+        self._untyped_storage.share_memory_()
         return self
 
+    def is_pinned(self, device=None):
+        return self._untyped_storage.is_pinned()
 
-def _rebuild_storage(data, dtype):
-    return TypedStorage(wrap_storage=UntypedStorage._from_bytes(data), dtype=dtype)
+    def pin_memory(self, device=None):
+        """A copy in page-locked memory; the storage itself where it is there."""
+        return self if self.is_pinned() else self._wrapping(self._untyped_storage.pin_memory())
 
 
-def _typed_class(name, dtype):
-    return type(f"{name}Storage", (TypedStorage,), {"dtype": dtype, "__module__": __name__})
+def _cuda_device(where):
+    from .cuda._devices import index_of
+
+    return _C.device("cuda", index_of(where))
+
+
+def _rebuild_untyped(data, device=None):
+    here = UntypedStorage._from_bytes(data)
+    return here if device is None else here.to(device=device)
+
+
+def _rebuild_storage(data, dtype, device=None):
+    return TypedStorage(wrap_storage=_rebuild_untyped(data, device), dtype=dtype)
+
+
+def _typed_class(name, dtype, device=None):
+    """FloatStorage and its kind; also what torch.cuda.FloatStorage is."""
+    return type(f"{name}Storage", (TypedStorage,), {"dtype": dtype, "_device": device, "__module__": __name__})
 
 
 for _dtype, _type in TYPE_NAMES.items():
@@ -282,7 +333,7 @@ def share(tensor):
     they are.
     """
     untyped = tensor.untyped_storage()
-    if untyped.is_shared() or not untyped.nbytes():
+    if tensor.is_cuda or untyped.is_shared() or not untyped.nbytes():
         return tensor
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("flambeau")

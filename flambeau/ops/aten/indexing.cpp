@@ -11,10 +11,21 @@ namespace {
 
 using List = std::vector<Tensor>;
 
+/// Indices on the CPU go to the device of the indexed tensor.
+Tensor beside(const Tensor& self, const Tensor& index) {
+  const Device device = self.device();
+  if (!index.defined() || index.device() == device) return index;
+  FL_CHECK(index.device().type == DeviceType::CPU, RuntimeError,
+           "indices should be either on cpu or on the same device as the indexed tensor ({}), got {}",
+           device.str(), index.device().str());
+  return _to_copy(index, std::nullopt, device);
+}
+
 /// Masks become the positions of their elements that hold; integers become int64.
 List as_positions(const Tensor& self, TensorList indices) {
   List out;
-  for (const Tensor& index : indices) {
+  for (const Tensor& given : indices) {
+    const Tensor index = beside(self, given);
     if (!index.defined()) {
       out.push_back(index);
     } else if (index.dtype() == DType::Bool || index.dtype() == DType::UInt8) {
@@ -63,7 +74,7 @@ Tensor index_of(Tensor self, TensorList indices) {
 Tensor index_put_of(Tensor self, TensorList indices, Tensor values, bool accumulate) {
   if (has_mask(indices) && indices.size() == 1 && !accumulate && values.dim() == 0 &&
       indices[0].dtype() == DType::Bool) {
-    Tensor mask = indices[0];
+    Tensor mask = beside(self, indices[0]);
     for (int d = 0; d < mask.dim(); ++d)
       FL_CHECK(d < self.dim() && mask.sizes()[d] == self.sizes()[d], IndexError,
                "The shape of the mask {} at index {} does not match the shape of the indexed tensor {} at "

@@ -143,6 +143,9 @@ namespace random {
 
 PhiloxSlot reserve(Generator* generator, IntList size, Device device) {
   Generator& g = generator ? *generator : *default_generator(device);
+  const auto kind = [](Device d) { return d.type == DeviceType::CUDA ? "cuda" : "cpu"; };
+  FL_CHECK(g.device().type == device.type || device.type == DeviceType::Meta, RuntimeError,
+           "Expected a '{}' device type for generator but found '{}'", kind(device), kind(g.device()));
   return g.reserve(product(size));
 }
 Tensor uniform_numbers(IntList size, DType dtype, Device device, Generator* generator) {

@@ -71,5 +71,5 @@ def _read_into(file, storage, dtype):
     data = file.read(size)
     if len(data) != size or size != storage.nbytes():
         raise RuntimeError(f"the file ends within a storage of {storage.nbytes()} bytes: it is not complete")
-    if size and storage.device.type == "cpu":
-        memoryview(storage)[:] = data
+    if size and storage.device.type != "meta":
+        storage.copy_(UntypedStorage._from_bytes(data))

@@ -7,6 +7,6 @@ from .autocast_mode import (autocast, autocast_decrement_nesting, autocast_incre
                             is_autocast_enabled, set_autocast_cache_enabled, set_autocast_cpu_dtype,
                             set_autocast_cpu_enabled, set_autocast_dtype, set_autocast_enabled,
                             set_autocast_gpu_dtype)
-from .grad_scaler import GradScaler
+from .grad_scaler import GradScaler, _amp_foreach_non_finite_check_and_unscale_, _amp_update_scale_
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]

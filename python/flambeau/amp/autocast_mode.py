@@ -7,9 +7,11 @@ import warnings
 
 from .. import _C
 
+_CUDA_DTYPES = (_C.float16, _C.bfloat16, _C.float32)
 _CPU_DTYPES = (_C.bfloat16, _C.float16)
+_DEVICES = ("cpu", "cuda")
 # Of other devices only the setting is kept: no operator runs there.
-_others = {"cuda": (False, _C.float16), "xpu": (False, _C.float16), "mps": (False, _C.float16),
+_others = {"xpu": (False, _C.float16), "mps": (False, _C.float16),
            "hpu": (False, _C.bfloat16),
            "xla": (False, _C.bfloat16), "mtia": (False, _C.float16), "ipu": (False, _C.float16),
            "meta": (False, _C.bfloat16)}
@@ -18,25 +20,25 @@ _others = {"cuda": (False, _C.float16), "xpu": (False, _C.float16), "mps": (Fals
 def _known(device_type):
     if not isinstance(device_type, str):
         raise TypeError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
-    if device_type != "cpu" and device_type not in _others:
+    if device_type not in _DEVICES and device_type not in _others:
         raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
     return device_type
 
 
 def is_autocast_available(device_type):
     """Whether there is autocast for a type of device."""
-    return device_type == "cpu" or device_type in _others
+    return device_type in _DEVICES or device_type in _others
 
 
 def is_autocast_enabled(device_type=None):
     """Whether autocast is on for a type of device; without one, for CUDA, as in PyTorch."""
     device_type = _known(device_type or "cuda")
-    return _C._autocast_enabled() if device_type == "cpu" else _others[device_type][0]
+    return _C._autocast_enabled(device_type) if device_type in _DEVICES else _others[device_type][0]
 
 
 def get_autocast_dtype(device_type):
     """The dtype that autocast casts to."""
-    return _C._autocast_dtype() if _known(device_type) == "cpu" else _others[device_type][1]
+    return _C._autocast_dtype(device_type) if _known(device_type) in _DEVICES else _others[device_type][1]
 
 
 def set_autocast_enabled(device_type, enabled=None):
@@ -51,8 +53,8 @@ def set_autocast_dtype(device_type, dtype):
 
 
 def _set(device_type, enabled, dtype):
-    if device_type == "cpu":
-        _C._set_autocast(enabled, dtype, _C._autocast_caches())
+    if device_type in _DEVICES:
+        _C._set_autocast(device_type, bool(enabled), dtype)
     else:
         _others[device_type] = (bool(enabled), dtype)
 
@@ -63,7 +65,7 @@ def is_autocast_cache_enabled():
 
 def set_autocast_cache_enabled(enabled):
     """Whether casts of parameters are kept within a scope."""
-    _C._set_autocast(_C._autocast_enabled(), _C._autocast_dtype(), enabled)
+    _C._set_autocast_caches(enabled)
 
 
 def clear_autocast_cache():
@@ -104,8 +106,11 @@ def set_autocast_gpu_dtype(dtype):
 
 
 class autocast:
-    """A context manager and decorator. On the CPU, dtype is bfloat16 (default) or float16; enabled=False
-    switches off what an outer scope switched on."""
+    """A context manager and decorator, for tensors of one type of device.
+
+    dtype is bfloat16 on the CPU and float16 on CUDA unless given; either may have the other. enabled=False switches
+    off what an outer scope switched on.
+    """
 
     def __init__(self, device_type, dtype=None, enabled=True, cache_enabled=None):
         self.device = _known(device_type)
@@ -117,10 +122,12 @@ class autocast:
                           "torch.float16 currently.",
                           stacklevel=2)
             enabled = False
-        if device_type == "cuda" and enabled:
+        if device_type == "cuda" and enabled and not _C._cuda.device_count():
             warnings.warn("User provided device_type of 'cuda', but CUDA is not available. Disabling",
                           stacklevel=2)
             enabled = False
+        if device_type == "cuda" and enabled and self.fast_dtype not in _CUDA_DTYPES:
+            raise RuntimeError(f"autocast on CUDA computes in float16, bfloat16 or float32, got {self.fast_dtype}")
         self._enabled = bool(enabled)
 
     def __enter__(self):

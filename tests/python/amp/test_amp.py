@@ -110,10 +110,13 @@ def test_scaler_in_the_wrong_order():
     p.grad = fl.ones(2)
     optimizer = optim.SGD([p], lr=1.0)
     scaler = amp.GradScaler("cpu")
+    with pytest.raises(AssertionError, match="no scale yet"):
+        scaler.update()
+    scaler.scale(p.sum())
     with pytest.raises(AssertionError, match="No inf checks"):
         scaler.update()
     scaler.unscale_(optimizer)
-    with pytest.raises(RuntimeError, match="already called"):
+    with pytest.raises(RuntimeError, match="already been called"):
         scaler.unscale_(optimizer)
     scaler.step(optimizer)
     with pytest.raises(RuntimeError, match="already been called"):

@@ -43,8 +43,8 @@ constexpr List kCpu[] = {
     {Policy::Promote, " stack cat index_copy "},
 };
 
-// What PyTorch has as a composition of listed operators stands here with what comes of it: cross_entropy_loss,
-// square, nll_loss_nd, the recurrent ones (of which cuDNN's are listed there).
+// What PyTorch has as a composition of listed operators stands here with what comes of it:
+// cross_entropy_loss, square, nll_loss_nd, the recurrent ones (of which cuDNN's are listed there).
 constexpr List kCuda[] = {
     {Policy::Lower,
      " conv1d conv2d conv3d convolution conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d prelu "
@@ -189,11 +189,12 @@ void dispatch_autocast(const OpInfo& op, Value* args, Value* outs) {
   if (policy == Policy::None && policies.transparent) return dispatch_as_given(op, args, outs);
   const NoAutocast off;
   if (policy == Policy::None) return dispatch_as_given(op, args, outs);
-  FL_CHECK(policy != Policy::Banned, RuntimeError,
-           "{}() is unsafe to autocast: its gradients overflow in float16. Give scores before the sigmoid to "
-           "binary_cross_entropy_with_logits (BCEWithLogitsLoss), which is safe, or compute it where autocast "
-           "is off",
-           op.schema.name);
+  FL_CHECK(
+      policy != Policy::Banned, RuntimeError,
+      "{}() is unsafe to autocast: its gradients overflow in float16. Give scores before the sigmoid to "
+      "binary_cross_entropy_with_logits (BCEWithLogitsLoss), which is safe, or compute it where autocast "
+      "is off",
+      op.schema.name);
   std::vector<Value> given(args, args + op.arg_count());
   if (policy == Policy::Float32Result) {
     give_dtype(op, given, kind);

@@ -50,8 +50,8 @@ class NoAutocast {
   bool cpu_, cuda_;
 };
 
-/// Runs a call while autocast is on: with its arguments cast where PyTorch's lists name the operator. Autocast
-/// is off inside, but for operators that PyTorch, too, has as compositions of others.
+/// Runs a call while autocast is on: with its arguments cast where PyTorch's lists name the operator.
+/// Autocast is off inside, but for operators that PyTorch, too, has as compositions of others.
 void dispatch_autocast(const OpInfo& op, Value* args, Value* outs);
 
 }  // namespace fl

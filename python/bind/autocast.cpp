@@ -18,7 +18,8 @@ DeviceAutocast& autocast_of(const std::string& device_type) {
 
 void bind_autocast(nb::module_& m) {
   m.def("_autocast_enabled", [](const std::string& device_type) { return autocast_of(device_type).enabled; });
-  m.def("_autocast_dtype", [](const std::string& device_type) { return wrap(autocast_of(device_type).dtype); });
+  m.def("_autocast_dtype",
+        [](const std::string& device_type) { return wrap(autocast_of(device_type).dtype); });
   m.def("_autocast_caches", [] { return autocast_state().caches; });
   m.def("_set_autocast", [](const std::string& device_type, bool enabled, nb::handle dtype) {
     const std::optional<DType> d = as_dtype(dtype);

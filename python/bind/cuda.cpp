@@ -123,7 +123,8 @@ int64_t dlpack_stream(int device) {
 
 void let_stream_wait(int device, int64_t stream) {
   if (stream == kNoStream) return;
-  FL_CHECK(stream > 0, ValueError, "__dlpack__(): expected the number of a CUDA stream, 1, 2 or -1, got {}", stream);
+  FL_CHECK(stream > 0, ValueError, "__dlpack__(): expected the number of a CUDA stream, 1, 2 or -1, got {}",
+           stream);
   const Stream reader = stream_of(device, stream == kDefaultStream ? 0 : static_cast<uintptr_t>(stream));
   const Stream writer = current_stream(device);
   if (reader == writer) return;

@@ -61,8 +61,7 @@ Tensor from_dlpack(nb::handle source) {
            "from_dlpack(): expected an object with __dlpack__, got {}", python_type(source));
   const nb::dict options = reader_options(source);
   try {
-    return from_capsule(
-        source.attr("__dlpack__")(nb::arg("max_version") = nb::make_tuple(1, 0), **options));
+    return from_capsule(source.attr("__dlpack__")(nb::arg("max_version") = nb::make_tuple(1, 0), **options));
   } catch (nb::python_error& e) {
     if (!e.matches(PyExc_TypeError)) throw;
   }
@@ -77,8 +76,8 @@ void check_exportable(const Tensor& t, const char* what) {
 /// The tensor itself, or a copy where the receiver asks for one or for another device.
 Tensor exported(const Tensor& t, nb::handle dl_device, nb::handle copy) {
   if (!dl_device.is_none()) {
-    const Device device =
-        dlpack::device_of({static_cast<dlpack::DeviceKind>(nb::cast<int>(dl_device[0])), nb::cast<int>(dl_device[1])});
+    const Device device = dlpack::device_of(
+        {static_cast<dlpack::DeviceKind>(nb::cast<int>(dl_device[0])), nb::cast<int>(dl_device[1])});
     if (device != t.device()) {
       FL_CHECK(copy.ptr() != Py_False, ValueError,
                "__dlpack__(): a tensor on {} can't be exported to {} without a copy", t.device().str(),
@@ -105,10 +104,11 @@ nb::object to_dlpack(const Tensor& t, nb::handle stream, nb::handle max_version,
 nb::object to_numpy(const Tensor& given, bool force) {
   if (!force) {
     check_exportable(given, "numpy()");
-    FL_CHECK(given.device().type == DeviceType::CPU, TypeError,
-             "can't convert {} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory "
-             "first.",
-             given.device().str());
+    FL_CHECK(
+        given.device().type == DeviceType::CPU, TypeError,
+        "can't convert {} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory "
+        "first.",
+        given.device().str());
   }
   const bool on_host = given.device().type == DeviceType::CPU;
   const Tensor t = on_host ? given : _to_copy(detach(given), std::nullopt, Device{});
@@ -222,7 +222,8 @@ void bind_exchange(nb::module_& m) {
     const std::optional<DType> d = dtype.is_none() ? std::nullopt : as_dtype(dtype);
     FL_CHECK(dtype.is_none() || d, TypeError, "tensor(): dtype must be a dtype, got {}", python_type(dtype));
     const std::optional<Device> where = device.is_none() ? std::nullopt : as_device(device);
-    FL_CHECK(where || device.is_none(), TypeError, "tensor(): device must be a device or its name, got {}", python_type(device));
+    FL_CHECK(where || device.is_none(), TypeError, "tensor(): device must be a device or its name, got {}",
+             python_type(device));
     Tensor t = tensor_of(data, d, where);
     if (pin_memory) t = pinned(t);
     if (requires_grad) t.set_requires_grad(true);

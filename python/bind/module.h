@@ -44,8 +44,8 @@ void raise_in_python(const std::exception_ptr& error);
 nb::object index_tensor(const Tensor& self, nb::handle index);
 void assign_index(const Tensor& self, nb::handle index, nb::handle value);
 
-/// A tensor with the elements of numbers, nested sequences, an array or another tensor; always a copy. Without
-/// a device: on the other tensor's, else on the CPU.
+/// A tensor with the elements of numbers, nested sequences, an array or another tensor; always a copy.
+/// Without a device: on the other tensor's, else on the CPU.
 Tensor tensor_of(nb::handle data, std::optional<DType> dtype, std::optional<Device> device);
 
 /// A copy in page-locked memory, in the same layout; the tensor itself where it is there. Raises RuntimeError

@@ -289,29 +289,35 @@ void bind_storage(nb::module_& m) {
            })
       .def("resizable", [](const StorageObject& s) { return s.storage->has_data(); })
       .def("_copied_to", [](const StorageObject& s, Device device) { return copied_to(s, device); })
-      .def("is_pinned", [](const StorageObject& s, nb::handle) { return is_pinned(*s.storage); },
-           nb::arg("device") = nb::none())
-      .def("pin_memory",
-           [](nb::object self, nb::handle) -> nb::object {
-             const StorageObject& s = *nb::inst_ptr<StorageObject>(self);
-             FL_CHECK(on_host(s), TypeError, "cannot pin a storage on {}: only memory of the CPU can be pinned",
-                      s.storage->device().str());
-             if (is_pinned(*s.storage)) return self;
-             return nb::cast(StorageObject{pinned_copy(s.storage->data(), s.storage->bytes())});
-           },
-           nb::arg("device") = nb::none())
+      .def(
+          "is_pinned", [](const StorageObject& s, nb::handle) { return is_pinned(*s.storage); },
+          nb::arg("device") = nb::none())
+      .def(
+          "pin_memory",
+          [](nb::object self, nb::handle) -> nb::object {
+            const StorageObject& s = *nb::inst_ptr<StorageObject>(self);
+            FL_CHECK(on_host(s), TypeError,
+                     "cannot pin a storage on {}: only memory of the CPU can be pinned",
+                     s.storage->device().str());
+            if (is_pinned(*s.storage)) return self;
+            return nb::cast(StorageObject{pinned_copy(s.storage->data(), s.storage->bytes())});
+          },
+          nb::arg("device") = nb::none())
       .def("_bytes", to_bytes)
       .def_static("_from_bytes", from_bytes)
       .def_static("_on_buffer", on_buffer);
   TensorMethods c;
-  c.def("pin_memory", [](nb::object t, nb::handle) {
+  c.def(
+      "pin_memory",
+      [](nb::object t, nb::handle) {
         const Tensor& self = expect_tensor(t, "pin_memory()");
         const Tensor out = pinned(self);
         return out.is_same(self) ? t : wrap(out);
       },
       nb::arg("device") = nb::none());
-  c.def("is_pinned", [](const Tensor& t, nb::handle) { return t.has_data() && is_pinned(*t.storage()); },
-        nb::arg("device") = nb::none());
+  c.def(
+      "is_pinned", [](const Tensor& t, nb::handle) { return t.has_data() && is_pinned(*t.storage()); },
+      nb::arg("device") = nb::none());
   c.def("untyped_storage", [](const Tensor& t) {
     FL_CHECK(t.storage(), RuntimeError, "a tensor that is being captured has no storage");
     return StorageObject{t.storage()};

@@ -109,7 +109,8 @@ Device make_device(nb::handle type, std::optional<int64_t> index) {
   FL_CHECK(python::text_of(type).find(':') == std::string::npos, RuntimeError,
            "type (string) must not include an index because index was passed explicitly: {}",
            python::text_of(type));
-  FL_CHECK(*index >= 0 && *index < 128, RuntimeError, "expected a device index from 0 to 127, got {}", *index);
+  FL_CHECK(*index >= 0 && *index < 128, RuntimeError, "expected a device index from 0 to 127, got {}",
+           *index);
   if (d->type == DeviceType::CUDA) d->index = static_cast<int8_t>(*index);
   return *d;
 }

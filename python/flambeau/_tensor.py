@@ -14,8 +14,8 @@ TYPE_NAMES = {
 DTYPE_OF_TYPE = {f"torch.{v}Tensor": getattr(_C, k) for k, v in TYPE_NAMES.items()}
 
 
-_ARRAY_TYPES = {_C.complex64: "<c8", _C.complex128: "<c16", _C.bfloat16: "<V2", _C.float16: "<f2", _C.float32: "<f4",
-                _C.float64: "<f8", _C.uint8: "|u1", _C.int8: "|i1", _C.int16: "<i2", _C.int32: "<i4",
+_ARRAY_TYPES = {_C.complex64: "<c8", _C.complex128: "<c16", _C.bfloat16: "<V2", _C.float16: "<f2",
+                _C.float32: "<f4", _C.float64: "<f8", _C.uint8: "|u1", _C.int8: "|i1", _C.int16: "<i2", _C.int32: "<i4",
                 _C.int64: "<i8", _C.bool: "|b1"}
 
 
@@ -119,7 +119,7 @@ class TensorMethods:
                          requires_grad=requires_grad, pin_memory=pin_memory)
 
     def new(self, *args, device=None):
-        """An uninitialised tensor of given sizes, or a tensor of given data, with this one's dtype and device."""
+        """An uninitialised tensor of given sizes, or one of given data, with this one's dtype and device."""
         return _construct(Tensor, *args, device=self.device if device is None else device, _dtype=self.dtype)
 
     def type(self, dtype=None, non_blocking=False, **kwargs):
@@ -148,8 +148,8 @@ class TensorMethods:
     def __cuda_array_interface__(self):
         """How other libraries for CUDA reach the elements (version 2 of the interface)."""
         if not self.is_cuda:
-            raise AttributeError(f"Can't get __cuda_array_interface__ on non-CUDA tensor type: {self.type()} "
-                                 "If CUDA data is required use tensor.cuda() to copy tensor to device memory.")
+            raise AttributeError("Can't get __cuda_array_interface__ on non-CUDA tensor type: "
+                                 f"{self.type()} If CUDA data is required use tensor.cuda() to copy tensor to device memory.")
         if self.requires_grad:
             raise RuntimeError("Can't get __cuda_array_interface__ on Variable that requires grad. "
                                "If gradients aren't required, use var.detach() to get Variable that doesn't "

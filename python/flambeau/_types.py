@@ -95,7 +95,8 @@ def _typed_class(name, dtype, where="cpu"):
     def make(cls, *args, device=None):
         return _construct(Tensor, *args, device=where if device is None else device, _dtype=dtype)
 
-    namespace = {"dtype": dtype, "is_cuda": where == "cuda", "layout": _C.strided, "__new__": make, "_where": where,
+    namespace = {"dtype": dtype, "is_cuda": where == "cuda", "layout": _C.strided, "__new__": make,
+                 "_where": where,
                  "__module__": "flambeau.cuda" if where == "cuda" else "flambeau",
                  "__doc__": f"Tensors of {dtype} on {where}. Calling it makes one, of given sizes or data."}
     return _TypedTensorMeta(f"{name}Tensor", (), namespace)

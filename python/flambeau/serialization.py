@@ -24,8 +24,8 @@ __all__ = ["SourceChangeWarning", "LoadEndianness", "add_safe_globals", "clear_s
 DEFAULT_PROTOCOL = 2
 _NO_DEVICE = ("The file's storage was on a {} device, and torch.{}.is_available() is False here. To have "
               "it on the CPU, call torch.load with map_location=torch.device('cpu').")
-_TOO_FEW = ("The file's storage was on {}, and torch.cuda.device_count() is {} here. To have it on a device that "
-            "exists, call torch.load with map_location, such as 'cpu' or {{'{}': 'cuda:0'}}.")
+_TOO_FEW = ("The file's storage was on {}, and torch.cuda.device_count() is {} here. To have it on a device "
+            "that exists, call torch.load with map_location, such as 'cpu' or {{'{}': 'cuda:0'}}.")
 
 
 class SourceChangeWarning(Warning):

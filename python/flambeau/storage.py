@@ -136,7 +136,8 @@ class TypedStorage:
         elif isinstance(args[0], int):
             self._untyped_storage = UntypedStorage(args[0] * self.dtype.itemsize, device=device)
         else:
-            self._untyped_storage = _C.tensor(list(args[0]), dtype=self.dtype, device=device).untyped_storage()
+            made = _C.tensor(list(args[0]), dtype=self.dtype, device=device)
+            self._untyped_storage = made.untyped_storage()
 
     _device = None
 
@@ -296,7 +297,8 @@ def _rebuild_storage(data, dtype, device=None):
 
 def _typed_class(name, dtype, device=None):
     """FloatStorage and its kind; also what torch.cuda.FloatStorage is."""
-    return type(f"{name}Storage", (TypedStorage,), {"dtype": dtype, "_device": device, "__module__": __name__})
+    return type(f"{name}Storage", (TypedStorage,),
+                {"dtype": dtype, "_device": device, "__module__": __name__})
 
 
 for _dtype, _type in TYPE_NAMES.items():

@@ -108,8 +108,8 @@ def set_autocast_gpu_dtype(dtype):
 class autocast:
     """A context manager and decorator, for tensors of one type of device.
 
-    dtype is bfloat16 on the CPU and float16 on CUDA unless given; either may have the other. enabled=False switches
-    off what an outer scope switched on.
+    dtype is bfloat16 on the CPU and float16 on CUDA unless given; either may have the other. enabled=False
+    switches off what an outer scope switched on.
     """
 
     def __init__(self, device_type, dtype=None, enabled=True, cache_enabled=None):
@@ -127,7 +127,8 @@ class autocast:
                           stacklevel=2)
             enabled = False
         if device_type == "cuda" and enabled and self.fast_dtype not in _CUDA_DTYPES:
-            raise RuntimeError(f"autocast on CUDA computes in float16, bfloat16 or float32, got {self.fast_dtype}")
+            raise RuntimeError("autocast on CUDA computes in float16, bfloat16 or float32, got "
+                               f"{self.fast_dtype}")
         self._enabled = bool(enabled)
 
     def __enter__(self):

@@ -40,8 +40,8 @@ class GradScaler:
     """scaler.scale(loss).backward(); scaler.step(optimizer); scaler.update().
 
     A step whose gradients have inf or nan is left out, and the scale is multiplied by backoff_factor; after
-    growth_interval steps without one it is multiplied by growth_factor. The scale lives on the device of the first
-    loss; step() reads whether there were inf or nan, and only there the host waits.
+    growth_interval steps without one it is multiplied by growth_factor. The scale lives on the device of the
+    first loss; step() reads whether there were inf or nan, and only there the host waits.
     """
 
     def __init__(self, device="cuda", init_scale=2.0**16, growth_factor=2.0, backoff_factor=0.5,
@@ -70,8 +70,8 @@ class GradScaler:
 
     def _made_scale(self, caller):
         if self._scale is None:
-            raise AssertionError(f"Attempted {caller} but the scaler has no scale yet: scale() makes it, for the "
-                                 "device of the loss")
+            raise AssertionError(f"Attempted {caller} but the scaler has no scale yet: scale() makes it, for "
+                                 "the device of the loss")
         return self._scale
 
     def scale(self, outputs):
@@ -100,7 +100,8 @@ class GradScaler:
         found = {}
         for device, grads in by_device.items():
             found[device] = _C.zeros((1,), dtype=_C.float32, device=device)
-            _amp_foreach_non_finite_check_and_unscale_(grads, found[device], inv_scale.to(device, non_blocking=True))
+            inverse = inv_scale.to(device, non_blocking=True)
+            _amp_foreach_non_finite_check_and_unscale_(grads, found[device], inverse)
         return found
 
     @no_grad()
@@ -111,7 +112,8 @@ class GradScaler:
         scale = self._made_scale("unscale_")
         state = self._per_optimizer_states[id(optimizer)]
         if state["stage"] is OptState.UNSCALED:
-            raise RuntimeError("unscale_() has already been called on this optimizer since the last update().")
+            raise RuntimeError("unscale_() has already been called on this optimizer since the last "
+                               "update().")
         if state["stage"] is OptState.STEPPED:
             raise RuntimeError("unscale_() is being called after step().")
         state["found_inf_per_device"] = self._unscale_grads_(optimizer, scale.double().reciprocal().float())
@@ -145,8 +147,8 @@ class GradScaler:
         if new_scale is not None:
             if isinstance(new_scale, _C.Tensor):
                 if new_scale.numel() != 1 or new_scale.requires_grad:
-                    raise AssertionError("new_scale should be a float or a 1-element tensor that requires no gradient, "
-                                         f"got sizes {tuple(new_scale.shape)}")
+                    raise AssertionError("new_scale should be a float or a 1-element tensor that requires no "
+                                         f"gradient, got sizes {tuple(new_scale.shape)}")
                 scale.copy_(new_scale.reshape(()))
             else:
                 scale.fill_(new_scale)
@@ -227,7 +229,7 @@ class GradScaler:
 
     def __getstate__(self):
         if self._enabled and self._per_optimizer_states:
-            raise AssertionError("A GradScaler can be pickled at the beginning of an iteration, or after update(), and "
-                                 "not in between.")
+            raise AssertionError("A GradScaler can be pickled at the beginning of an iteration, or after "
+                                 "update(), and not in between.")
         return {**self.__dict__, "_init_scale": self.get_scale(), "_scale": None,
                 "_init_growth_tracker": self._get_growth_tracker(), "_growth_tracker": None}

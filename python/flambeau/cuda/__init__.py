@@ -7,6 +7,9 @@ says why.
 import types as _python_types
 
 from .. import _C
+from .._tensor import TYPE_NAMES as _TYPE_NAMES
+from .._types import _typed_class as _typed_tensor
+from ..storage import _typed_class as _typed_storage
 from . import amp, memory, nvtx, random
 from ._devices import (DeviceProperties as _CudaDeviceProperties, can_device_access_peer, current_device, device,
                        device_count, device_of, get_arch_list, get_device_capability, get_device_name,
@@ -67,17 +70,11 @@ def current_blas_handle():
     raise NotImplementedError("torch.cuda.current_blas_handle() is not there: products go through cuBLASLt, which has none")
 
 
-class _NoSuchType(type):
-    def __instancecheck__(cls, value):
-        return isinstance(value, _C.Tensor) and value.is_cuda and value.dtype == cls.dtype
-
-
-for _type, _dtype in dict(Float="float32", Double="float64", Half="float16", BFloat16="bfloat16", Byte="uint8", Char="int8",
-                          Short="int16", Int="int32", Long="int64", Bool="bool").items():
-    def _make(cls, *args):
-        return _C.tensor(*args, dtype=cls.dtype, device="cuda") if args else _C.empty(0, dtype=cls.dtype, device="cuda")
-    globals()[f"{_type}Tensor"] = _NoSuchType(f"{_type}Tensor", (), {
-        "dtype": getattr(_C, _dtype), "__new__": _make, "__doc__": f"Older name of a {_dtype} tensor on a CUDA device."})
+# Older names: torch.cuda.FloatTensor(2, 3), torch.cuda.FloatStorage(6).
+for _dtype, _type in _TYPE_NAMES.items():
+    globals()[f"{_type}Storage"] = _typed_storage(_type, getattr(_C, _dtype), "cuda")
+    if not _type.startswith("Complex"):
+        globals()[f"{_type}Tensor"] = _typed_tensor(_type, getattr(_C, _dtype), "cuda")
 
 
 def __getattr__(name):

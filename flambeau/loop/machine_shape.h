@@ -9,21 +9,26 @@ namespace fl::loop {
 /// same for eager and compiled programs of one kind of device.
 struct MachineShape {
   int lanes = kReduceLanes;  ///< partial results of reductions along memory
-  bool cuts_columns =
-      false;  ///< Reductions across memory have partial results, too, instead of one after the other.
-  int few_outputs = 9;   ///< log2: reductions with at most so many outputs
-  int many_points = 12;  ///< and so many points or more are cut into pieces, which are combined afterwards:
-  int pieces = 4;        ///< log2 of how many, where there is one output
-  bool fewer_pieces = false;  ///< for more outputs: pieces and outputs together stay the same
+  /// Reductions across memory have partial results, too, instead of one point after the other.
+  bool cuts_columns = false;
+  /// Reductions with few outputs are cut into pieces, which are combined afterwards. All numbers are log2.
+  struct Split {
+    int few_outputs = 9, many_points = 12;
+    int pieces = 4;        ///< of one with few outputs
+    int shared = 62;       ///< Outputs that one part of the machine takes: with more there are fewer pieces.
+    int least_points = 0;  ///< of a piece
+  };
+  Split rows{}, columns{};  ///< Reductions along memory, and across it.
 
   static MachineShape of(Device d) {
-    if (d.type == DeviceType::CPU) return {};
-    return {.lanes = 512,
-            .cuts_columns = true,
-            .few_outputs = 10,
-            .many_points = 14,
-            .pieces = 11,
-            .fewer_pieces = true};
+    MachineShape m;
+    if (d.type == DeviceType::CPU) return m;
+    // A block of threads takes a row, or 64 columns.
+    m.lanes = 512;
+    m.cuts_columns = true;
+    m.rows = {.few_outputs = 10, .many_points = 14, .pieces = 11, .shared = 0, .least_points = 10};
+    m.columns = {.few_outputs = 12, .many_points = 9, .pieces = 9, .shared = 6, .least_points = 8};
+    return m;
   }
 };
 

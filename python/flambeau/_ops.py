@@ -131,6 +131,7 @@ class _Operators(types.ModuleType):
 
     def load_library(self, path):
         """Refuses; but of torchvision's own library Flambeau has the operators itself."""
+        path = os.fspath(path)
         name = os.path.basename(path)
         if "torchvision" in path and name.startswith("_C"):
             from . import _torchvision

@@ -23,11 +23,10 @@ struct MachineShape {
   static MachineShape of(Device d) {
     MachineShape m;
     if (d.type == DeviceType::CPU) return m;
-    // A block of threads takes a row, or 64 columns.
     m.lanes = 512;
     m.cuts_columns = true;
     m.rows = {.few_outputs = 10, .many_points = 14, .pieces = 11, .shared = 0, .least_points = 10};
-    m.columns = {.few_outputs = 12, .many_points = 9, .pieces = 9, .shared = 6, .least_points = 8};
+    m.columns = m.rows;
     return m;
   }
 };

@@ -5,6 +5,8 @@ import importlib.util
 import sys
 
 _PACKAGE = __name__.rpartition(".")[0]
+# Packages that are nothing without their library for PyTorch: to programs that ask they are not installed.
+_COMPILED = ("torchaudio",)
 
 
 def nearest(name, names):
@@ -87,4 +89,6 @@ def as_torch():
         raise RuntimeError("flambeau.as_torch() must be called before PyTorch itself is imported")
     sys.meta_path.insert(0, _finder)
     sys.modules["torch"] = package
+    for name in _COMPILED:
+        sys.modules.setdefault(name, None)
     return package

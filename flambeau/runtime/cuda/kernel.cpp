@@ -1,6 +1,10 @@
 #include "flambeau/runtime/cuda/kernel.h"
 
+#include <map>
+#include <mutex>
+
 #include "flambeau/base/option.h"
+#include "flambeau/base/parallel.h"
 #include "flambeau/base/small_vector.h"
 #include "flambeau/runtime/cuda/host_kernel.h"
 #include "flambeau/runtime/cuda/reports.h"
@@ -94,28 +98,58 @@ class Kernel final : public codegen::Launchable {
   CUfunction function_ = nullptr;
 };
 
+/// Kernels that something holds, by their code: equal ones are loaded once.
+class Loaded {
+ public:
+  std::shared_ptr<const Kernel> find(const loop::Kernel& k, const std::shared_ptr<const GpuCode>& code,
+                                     int device) {
+    const std::pair<const GpuCode*, int> key{code.get(), device};
+    std::shared_ptr<Entry> entry;
+    {
+      std::lock_guard lock(mutex_);
+      std::shared_ptr<Entry>& known = entries_[key];
+      if (!known) known = std::make_shared<Entry>();
+      entry = known;
+    }
+    std::lock_guard lock(entry->mutex);  // of this kernel alone: others load beside it
+    if (auto kernel = entry->kernel.lock()) return kernel;
+    auto kernel = std::make_shared<const Kernel>(k, code, device);
+    entry->kernel = kernel;
+    return kernel;
+  }
+
+ private:
+  struct Entry {
+    std::mutex mutex;
+    std::weak_ptr<const Kernel> kernel;
+  };
+  std::mutex mutex_;
+  std::map<std::pair<const GpuCode*, int>, std::shared_ptr<Entry>> entries_;
+};
+
+Loaded& loaded() {
+  static Loaded& all = *new Loaded;
+  return all;
+}
+
 }  // namespace
 
 std::vector<std::shared_ptr<const codegen::Launchable>> compile(std::span<const loop::Kernel> kernels,
                                                                 int device) {
   const DeviceFacts& f = facts(device);
   const codegen::GpuTarget target{.capability = 10 * f.major + f.minor};
-  std::vector<std::shared_ptr<const codegen::Launchable>> out;
-  try {
-    const auto codes = codegen::compile_for_gpu(kernels, target);
-    for (size_t n = 0; n < kernels.size(); ++n)
-      out.push_back(std::make_shared<Kernel>(kernels[n], codes[n], device));
-    return out;
-  } catch (const NotImplementedError&) {
-    out.clear();
-  }
-  for (const loop::Kernel& k : kernels) {
-    try {
-      out.push_back(std::make_shared<Kernel>(k, codegen::compile_for_gpu(k, target), device));
-    } catch (const NotImplementedError&) {
-      out.push_back(host_kernel(k, device));
+  std::vector<std::shared_ptr<const codegen::Launchable>> out(kernels.size());
+  // The driver makes machine code of PTX, which takes longer than making the PTX.
+  parallel_for(static_cast<int64_t>(kernels.size()), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t n = begin; n < end; ++n) {
+      const loop::Kernel& k = kernels[static_cast<size_t>(n)];
+      try {
+        out[static_cast<size_t>(n)] = loaded().find(k, codegen::compile_for_gpu(k, target), device);
+      } catch (const NotImplementedError&) {
+        out[static_cast<size_t>(n)] = host_kernel(k, device);
+      }
     }
-  }
+  });
   return out;
 }
 

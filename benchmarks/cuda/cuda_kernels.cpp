@@ -232,6 +232,16 @@ std::vector<Case> cases() {
                    4096 * 50304 * 4e-6});
   }
   out.push_back({"softmax_rows_of_2048_512", softmax(512), {2 * kRows, 2048}, {kCount, kCount}, 2 * mb});
+  out.push_back({"softmax_of_stages_rows_of_2048_512",
+                 softmax_of_stages(512),
+                 {2 * kRows, 2048},
+                 {kCount, kCount},
+                 2 * mb});
+  out.push_back({"softmax_of_stages_rows_of_1024_256",
+                 softmax_of_stages(256),
+                 {4 * kRows, 1024},
+                 {kCount, kCount},
+                 2 * mb});
   out.push_back({"layer_norm_rows_of_2048_512",
                  layer_norm(512),
                  {2 * kRows, 2048},
@@ -261,6 +271,17 @@ std::vector<Case> cases() {
                    {kRows, kColumns},
                    {kCount, kColumns},
                    mb});
+  // As a reduction in pieces has it.
+  out.push_back({"column_sum_pieces_512",
+                 column_sum_in_pieces(512),
+                 {16, kRows / 16, kColumns},
+                 {kCount, 16 * kColumns},
+                 mb});
+  out.push_back({"column_sum_pieces_768_512",
+                 column_sum_in_pieces(512),
+                 {64, kCount / 768 / 64, 768},
+                 {kCount, 64 * 768},
+                 mb});
   out.push_back(
       {"column_sum_tree_768_64", column_sum("outer_tree", 64), {kCount / 768, 768}, {kCount, 768}, mb});
   return out;

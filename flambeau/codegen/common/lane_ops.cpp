@@ -146,6 +146,13 @@ Val LaneOps::emit(ScalarOp op, DType dtype, Val a, Val b, Val c) {
     out.count = std::max(out.count, lanes(all[n]).count);
     out.level = std::max(out.level, lanes(all[n]).level);
   }
+  const bool is_shared =
+      op == ScalarOp::Div && lanes(b).count == 1 && (lanes(a).count > 1 || lanes(b).level < out.level);
+  if (is_shared && is_floating(a.dtype) && out.level == level())
+    if (Value* quotient = divide_by_uniform(a.dtype, lanes(a), lanes(b))) {
+      out.re = quotient;
+      return add_lanes(a.dtype, out);
+    }
   const Lanes x = widened(a, out.count), y = operands > 1 ? widened(b, out.count) : Lanes{},
               z = operands > 2 ? widened(c, out.count) : Lanes{};
   const DType result = loop::result_dtype(op, dtype, a.dtype, b.dtype), d = a.dtype;
@@ -398,6 +405,13 @@ Value* LaneOps::bool_op(ScalarOp op, Value* a, Value* b) {
   }
 }
 
+// a where it wins or is nan.
+Value* LaneOps::choose_extreme(Value* wins, Value* a, Value* b) {
+  Value* is_nan = b_.CreateFCmpUNO(a, a);
+  if (machine_.has_vector_memory) return b_.CreateSelect(is_nan, a, b_.CreateSelect(wins, a, b));
+  return b_.CreateSelect(b_.CreateOr(wins, is_nan), a, b);
+}
+
 Value* LaneOps::float_op(ScalarOp op, DType d, Value* a, Value* b, Value* c, int count) {
   const auto unary = [&](ID id) { return b_.CreateUnaryIntrinsic(id, a); };
   switch (op) {
@@ -424,9 +438,9 @@ Value* LaneOps::float_op(ScalarOp op, DType d, Value* a, Value* b, Value* c, int
     case ScalarOp::Div:
       return b_.CreateFDiv(a, b);
     case ScalarOp::Minimum:
-      return b_.CreateSelect(b_.CreateFCmpUNO(a, a), a, b_.CreateSelect(b_.CreateFCmpOLT(a, b), a, b));
+      return choose_extreme(b_.CreateFCmpOLT(a, b), a, b);
     case ScalarOp::Maximum:
-      return b_.CreateSelect(b_.CreateFCmpUNO(a, a), a, b_.CreateSelect(b_.CreateFCmpOLT(b, a), a, b));
+      return choose_extreme(b_.CreateFCmpOLT(b, a), a, b);
     case ScalarOp::Copysign:
       return b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, a, b);
     case ScalarOp::Fma:

@@ -61,6 +61,9 @@ class LaneOps : public ScalarOps {
  protected:
   /// The operation on values that no instruction computes.
   virtual llvm::Value* call_library(ScalarOp op, DType d, llvm::Value* a, llvm::Value* b, int count);
+  /// a / b where b is the same for all lanes or changes less often than a, at the insertion point; null: as
+  /// any other quotient.
+  virtual llvm::Value* divide_by_uniform(DType, const Lanes& /*a*/, const Lanes& /*b*/) { return nullptr; }
 
   llvm::IRBuilder<>& b_;
   llvm::Function* function_;
@@ -80,6 +83,7 @@ class LaneOps : public ScalarOps {
   llvm::Value* compare(ScalarOp op, DType d, const Lanes& a, const Lanes& b);
   llvm::Value* divide_integers(ScalarOp op, DType d, llvm::Value* a, llvm::Value* b);
   llvm::Value* shift(ScalarOp op, DType d, llvm::Value* a, llvm::Value* b);
+  llvm::Value* choose_extreme(llvm::Value* wins, llvm::Value* a, llvm::Value* b);
   llvm::Value* number(llvm::Value* like, double v);
   llvm::Value* integer(llvm::Value* like, int64_t v);
 

@@ -243,8 +243,7 @@ class Grid : LoopWriter {
   void stages() {
     body_->clear_values();
     for (const Stage& stage : k_.stages) {
-      // What a stage wrote is there for the next, and what it has still to read is not overwritten.
-      if (&stage != &k_.stages.front()) team_->barrier();
+      if (has_to_wait(stage)) team_->barrier();
       begin_part(0, nullptr, 0);
       body_->set_load_floor(0);
       if (stage.inner.empty())
@@ -258,6 +257,19 @@ class Grid : LoopWriter {
       body_->set_part(0);
       body_->clear_axis();
     }
+  }
+
+  // What earlier stages wrote has to be there, and what they have still to read is not overwritten: threads
+  // that have put their states together are done with reading.
+  bool has_to_wait(const Stage& stage) const {
+    const Stage* before = nullptr;
+    bool stored = false;
+    for (const Stage& s : k_.stages) {
+      if (&s == &stage) break;
+      before = &s;
+      stored = stored || !s.stores.empty();
+    }
+    return before && (stored || (!stage.stores.empty() && before->reductions.empty()));
   }
 
   // Lanes lie along an outer loop, or along the inner one of which the base is given.

@@ -197,13 +197,16 @@ State Team::reduce_warps(const State& mine, const Merge& merge, bool commutes) {
   barrier();
   put(mine, thread_);
   barrier();
-  std::vector<State> all;
   Value* lane = b_.CreateZExt(lane_, b_.getInt64Ty());
-  for (int w = 0; w < plan_.team / kWarp; ++w)
-    all.push_back(get(mine, b_.CreateAdd(lane, b_.getInt64(static_cast<uint64_t>(w * kWarp)))));
-  for (size_t n = all.size() / 2; n > 0; n /= 2)
-    for (size_t w = 0; w < n; ++w) all[w] = merge(all[w], all[w + n]);
-  return butterfly(all[0], kWarp / 2, merge, commutes);
+  const int warps = plan_.team / kWarp;
+  // The tree of halves from its root, so that few states are in registers at once.
+  const std::function<State(int, int)> tree = [&](int first, int step) {
+    if (step == warps)
+      return get(mine, b_.CreateAdd(lane, b_.getInt64(static_cast<uint64_t>(first * kWarp))));
+    const State low = tree(first, 2 * step);
+    return merge(low, tree(first + step, 2 * step));
+  };
+  return butterfly(tree(0, 1), kWarp / 2, merge, commutes);
 }
 
 // Half of the threads at a time, in memory.

@@ -84,6 +84,8 @@ class Grid : LoopWriter {
     };
     note("kernel", 1);
     note("maxntidx", plan_.block);
+    // Otherwise the assembler saves registers and does one load after the other.
+    if (plan_.kind == Kind::Columns) note("minctasm", 1);
   }
 
   Lanes given(DType d, Value* argument) {
@@ -133,8 +135,7 @@ class Grid : LoopWriter {
     Value* held = nullptr;
     if (plan_.kind == Kind::Columns) {
       Value* groups = b_.CreateMul(outer_count(k_.outer.size() - 1), column_groups(plan_.lanes));
-      Value* narrow = b_.CreateICmpEQ(team_->across(), number(plan_.least_across));
-      aligned = b_.CreateAnd(aligned, b_.CreateAnd(narrow, b_.CreateICmpSGE(groups, number(kEnoughBlocks))));
+      aligned = b_.CreateAnd(aligned, b_.CreateICmpSGE(groups, number(kEnoughBlocks)));
     }
     if (plan_.held) {
       Value* size = body_->scalar(held_axis().size);
@@ -334,7 +335,7 @@ class Grid : LoopWriter {
     inner_axis_ = &stage.inner.back().variable;
     const int64_t one = static_cast<int64_t>(plan_.team) * lanes;
     Value* middle = number(0);
-    if (parts > 1) {
+    if (parts > 1 && parts * cost <= 2 * kStepCost) {
       middle = b_.CreateAnd(size, number(-one * parts));
       const Loop whole = open_loop(number(0), middle, one * parts, "whole");
       for (int p = 0; p < parts; ++p) {

@@ -19,14 +19,14 @@ constexpr int kMostLanes = 8;
 // Operations of the lanes of one vector: compile time, and registers, count too.
 constexpr int64_t kVectorCost = 512;
 constexpr int kWarp = 32;
-constexpr int kMostTeam = 512;   // of rows
-constexpr int kColumnTeam = 64;  // threads that share a column
-constexpr int kMostAcross = 8;   // columns, or vectors of them, side by side: more registers for each
-constexpr int kLeastAcross = 8;  // what still uses whole sectors of memory
-constexpr int kColumnLanes = 4;
+constexpr int kMostTeam = 512;     // of rows
+constexpr int kColumnTeam = 64;    // threads that share a column
+constexpr int kColumnsAcross = 8;  // columns, or vectors of them, side by side: whole sectors of memory
+constexpr int64_t kColumnLanes = 4;
+constexpr int64_t kColumnWords = 32;  // of a thread's states
+constexpr int64_t kColumnCost = 256;  // operations of the points of its states
 constexpr int kHeld = 4;              // vectors a thread
 constexpr int64_t kHeldCost = 4096;   // operations of all of them
-constexpr int64_t kManyBlocks = 264;  // two for each multiprocessor of a large GPU
 constexpr int64_t kSharedBytes = 40960;
 
 bool is_size(const Kernel& k, const Expr& s) {
@@ -212,6 +212,26 @@ int64_t state_bytes(const Kernel& k) {
   return most;
 }
 
+// Many threads a column where states or bodies are large: few of them are a thread's then. Every state is
+// written out, so that compile time grows with all of it.
+void plan_columns(const Kernel& k, GridPlan& plan) {
+  plan.kind = GridPlan::Kind::Columns;
+  const int64_t bytes = state_bytes(k);
+  int64_t cost = 1;
+  for (const Stage& stage : k.stages)
+    if (is_cut(k, stage)) cost = std::max(cost, loop::point_cost(k, stage));
+  const bool large = bytes > 8 || 2 * cost * k.lanes / kColumnTeam > kColumnCost;
+  plan.team = std::min(k.lanes, large ? 2 * kColumnTeam : kColumnTeam);
+  plan.across = plan.serial ? 1 : kColumnsAcross;
+  while (plan.team > 1 && plan.team * plan.across * bytes > kSharedBytes) plan.team /= 2;
+  plan.block = plan.team * plan.across;
+  const int64_t states = k.lanes / plan.team;
+  const int64_t most = std::min({kColumnLanes, kColumnWords / (states * std::max<int64_t>(bytes / 4, 1)),
+                                 kColumnCost / (states * cost), kSharedBytes / (plan.block * bytes)});
+  if (!plan.serial && plan.team >= kWarp && most > 1)
+    choose_lanes(k, plan, static_cast<int>(std::bit_floor(static_cast<uint64_t>(most))));
+}
+
 }  // namespace
 
 bool is_cut(const Kernel& k, const Stage& stage) {
@@ -237,17 +257,7 @@ GridPlan plan_grid(const Kernel& k, bool deterministic) {
     return plan;
   }
   if (k.vector == loop::VectorAxis::OuterTree && independent && merges_in_pairs(k)) {
-    plan.kind = GridPlan::Kind::Columns;
-    plan.team = std::min(k.lanes, kColumnTeam);
-    plan.across = plan.serial ? 1 : kMostAcross;
-    plan.least_across = plan.serial ? 1 : kLeastAcross;
-    while (plan.team > 1 && plan.team * plan.across * state_bytes(k) > kSharedBytes) plan.team /= 2;
-    plan.block = plan.team * plan.across;
-    const int64_t vectors = kSharedBytes / (plan.team * plan.across * state_bytes(k));
-    if (!plan.serial && plan.team >= kWarp && vectors > 1)
-      choose_lanes(
-          k, plan,
-          static_cast<int>(std::bit_floor(static_cast<uint64_t>(std::min<int64_t>(vectors, kColumnLanes)))));
+    plan_columns(k, plan);
     return plan;
   }
   plan.kind = GridPlan::Kind::Rows;
@@ -269,11 +279,8 @@ ShapeRule shape_rule(const Kernel& k, const GridPlan& plan) {
   if (columns) rule.columns = SizeProgram(k.outer.back().size, k.sizes);
   rule.threads = static_cast<unsigned>(plan.block);
   rule.most_blocks = plan.serial ? 1 : int64_t{1} << 20;
-  rule.enough_blocks = kManyBlocks;
   rule.enough_wide_blocks = kEnoughBlocks;
-  rule.team = static_cast<unsigned>(plan.team);
   rule.across = columns ? static_cast<unsigned>(plan.across) : 0;
-  rule.least_across = static_cast<unsigned>(plan.least_across);
   rule.lanes = plan.lanes;
   rule.items_per_block = columns ? 1 : plan.block / plan.team;
   if (plan.kind == GridPlan::Kind::Points) rule.items_per_block *= plan.lanes;

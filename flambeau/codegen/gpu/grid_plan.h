@@ -22,11 +22,10 @@ struct GridPlan {
   /// threads side by side in a block take neighbouring ones.
   enum class Kind : uint8_t { Points, Rows, Columns };
   Kind kind = Kind::Points;
-  bool serial = false;   ///< One team takes all items in order.
-  int team = 1;          ///< threads that share an item; a power of two
-  int across = 1;        ///< Columns: most threads side by side
-  int least_across = 1;  ///< and least: as many as there are in the version of several lanes
-  int block = 256;       ///< threads of a block; of Columns at most
+  bool serial = false;  ///< One team takes all items in order.
+  int team = 1;         ///< threads that share an item; a power of two
+  int across = 1;       ///< Columns: threads side by side
+  int block = 256;      ///< threads of a block
   /// Elements that a thread takes at once where memory is aligned: 1: there is no version for that.
   int lanes = 1;
   std::vector<AlignmentTest> tests;                    ///< when the version of several lanes may run

@@ -74,12 +74,9 @@ LaunchShape ShapeRule::operator()(const int64_t* sizes) const {
   if (across == 0)
     return {static_cast<unsigned>(std::min(up(items, items_per_block), most_blocks)), threads, 0};
   const int64_t width = std::max<int64_t>(columns(sizes), 0);
-  const int64_t wide = items * up(width, least_across * lanes);
-  if (lanes > 1 && wide >= enough_wide_blocks)
-    return {static_cast<unsigned>(std::min(wide, most_blocks)), least_across * team, 0};
-  unsigned side = across;
-  while (side > least_across && items * up(width, side) < enough_blocks) side /= 2;
-  return {static_cast<unsigned>(std::min(items * up(width, side), most_blocks)), side * team, 0};
+  int64_t blocks = items * up(width, across * lanes);
+  if (blocks < enough_wide_blocks) blocks = items * up(width, across);
+  return {static_cast<unsigned>(std::min(blocks, most_blocks)), threads, 0};
 }
 
 }  // namespace fl::codegen

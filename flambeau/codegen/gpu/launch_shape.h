@@ -35,10 +35,7 @@ struct ShapeRule {
   unsigned threads = 1;
 
   SizeProgram columns;  ///< points of the last outer loop
-  unsigned team = 1;    ///< threads that share one of them
-  unsigned across = 0;  ///< most columns side by side in a block, a power of two; 0: there are no columns
-  unsigned least_across = 1;
-  int64_t enough_blocks = 1;  ///< with fewer, blocks become narrower
+  unsigned across = 0;  ///< threads side by side in a block, each for a column; 0: there are no columns
   /// Where there are as many blocks when each thread takes `lanes` columns, it does.
   int64_t lanes = 1, enough_wide_blocks = 1;
 

@@ -28,7 +28,7 @@ Team::Team(BodyEmitter& body, const GridPlan& plan, llvm::Module& module)
   thread_ = read_register(b_, GridRegister::Thread);
   const auto size = static_cast<uint64_t>(plan.team);
   if (plan.kind == GridPlan::Kind::Columns) {
-    across_ = b_.CreateUDiv(read_register(b_, GridRegister::BlockSize), b_.getInt64(size));
+    across_ = b_.getInt64(static_cast<uint64_t>(plan.across));
     number_ = b_.CreateURem(thread_, across_);
     rank_ = b_.CreateUDiv(thread_, across_);
   } else {

@@ -158,3 +158,15 @@ def test_numbers_that_graphs_need_are_no_symbols():
     for d in (0, 1, 2, 0, 1, 2):
         assert fl.equal(compiled(x, d), x.sum(d))
     assert len(compiled.explain()["graphs"]) == 3
+
+
+def test_statistics_over_all_batches_in_one_graph():
+    model, plain = (fl.nn.BatchNorm1d(2, momentum=None) for _ in range(2))
+    compiled = fl.compile(model, fullgraph=True)
+    for k in range(4):
+        spread = fl.tensor([[-1.0, -2.0], [1.0, 2.0], [0.0, 0.0]]) * (k + 1)
+        x = spread + fl.tensor([1.0 + 2 * k, 10.0 + 20 * k])
+        assert fl.equal(compiled(x), plain(x))
+    for a, b in zip(model.buffers(), plain.buffers()):
+        assert fl.equal(a, b)
+    assert fl.allclose(model.running_mean, fl.tensor([4.0, 40.0])) and graphs(compiled) == 1

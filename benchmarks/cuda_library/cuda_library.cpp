@@ -47,7 +47,7 @@ class Memory final : public DeviceWorkspace {
   void* data() const { return reinterpret_cast<void*>(address_); }
 
  private:
-  static constexpr int64_t kBytes = int64_t{1} << 30;
+  static constexpr int64_t kBytes = int64_t{1} << 32;
   CUdeviceptr address_ = 0;
 };
 

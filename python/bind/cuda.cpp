@@ -2,6 +2,7 @@
 // alone.
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <cstring>
 
@@ -9,6 +10,9 @@
 #include "module.h"
 
 #ifdef FLAMBEAU_CUDA
+#include "flambeau/library/cuda/cudnn.h"
+#include "flambeau/library/cuda/precision.h"
+#include "flambeau/library/cuda/toolkit.h"
 #include "flambeau/runtime/cuda/allocator.h"
 #include "flambeau/runtime/cuda/device.h"
 
@@ -98,6 +102,18 @@ void check_there_are_devices() {
   throw nb::python_error();
 }
 
+void bind_libraries(nb::module_& m) {
+  using library::cuda::Tf32;
+  nb::enum_<Tf32>(m, "Tf32").value("Matmul", Tf32::Matmul).value("Convolution", Tf32::Convolution);
+  m.def("allow_tf32", &library::cuda::allow_tf32);
+  m.def("tf32_allowed", &library::cuda::tf32_allowed);
+  m.def("set_library_folders", &library::cuda::set_toolkit_folders);
+  m.def("cudnn_version", [] {
+    const library::cuda::Cudnn* cudnn = library::cuda::find_cudnn();
+    return cudnn ? static_cast<int64_t>(cudnn->cudnnGetVersion()) : 0;
+  });
+}
+
 }  // namespace
 
 bool is_pinned(const Storage& s) {
@@ -138,6 +154,7 @@ void bind_cuda(nb::module_& m) {
   cuda.attr("is_compiled") = true;
   cuda.attr("toolkit_version") = CUDA_VERSION;
   bind_devices(cuda);
+  bind_libraries(cuda);
   bind_memory(cuda);
   bind_streams(cuda);
 }

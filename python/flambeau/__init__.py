@@ -4,8 +4,13 @@
 mean Flambeau in modules that are imported after it, and `python -m flambeau script.py` runs a script so.
 """
 import importlib as _importlib
+import sys as _sys
 
 from . import _C
+
+if _C._cuda.is_compiled:
+    # Where packages of CUDA's libraries are installed; they are opened when a GPU first needs them.
+    _C._cuda.set_library_folders([f"{folder}/nvidia" for folder in _sys.path if folder])
 
 from . import overrides
 from . import _aliases, _dispatch_keys, _tensor

@@ -155,11 +155,13 @@ def get_float32_matmul_precision():
 
 
 def set_float32_matmul_precision(precision):
-    """"highest", "high" or "medium": products of float32 are always of the highest here."""
+    """"highest", "high" or "medium": below the highest, products of float32 on GPUs are in TF32."""
     if precision not in ("highest", "high", "medium"):
         raise RuntimeError("set_float32_matmul_precision(): expected 'highest', 'high' or 'medium', got "
                            f"{precision!r}")
     _matmul_precision[0] = precision
+    if _C._cuda.is_compiled:
+        _C._cuda.allow_tf32(_C._cuda.Tf32.Matmul, precision != "highest")
 
 
 _matmul_precision = ["highest"]

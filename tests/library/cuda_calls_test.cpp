@@ -186,7 +186,7 @@ TEST(CudaConvolution, LinesAreImagesOfOneRow) {
 }
 
 TEST(CudaToolkit, ListedFoldersComeFirst) {
-  const std::vector<std::string> files = toolkit_candidates("libx.so.1", "/a:/b/nvidia");
+  const std::vector<std::string> files = toolkit_candidates("libx.so.1", {"/a", "/b/nvidia"});
   EXPECT_EQ(files.front(), "/a/libx.so.1");
   EXPECT_NE(std::ranges::find(files, "/b/nvidia/cudnn/lib/libx.so.1"), files.end());
   EXPECT_EQ(files[files.size() - 2], "libx.so.1");

@@ -1,10 +1,24 @@
-"""CUDA's libraries: not used on the CPU. The switches are kept, and nothing reads them."""
+"""CUDA's libraries. matmul.allow_tf32 is read by products on GPUs; the other switches are kept, and nothing
+reads them: sums of 16-bit products are in float32."""
 import contextlib
 from types import SimpleNamespace
 
-matmul = SimpleNamespace(allow_tf32=False, allow_fp16_reduced_precision_reduction=True,
-                         allow_bf16_reduced_precision_reduction=True, allow_fp16_accumulation=False,
-                         fp32_precision="none")
+from .. import _functions
+
+
+class _Matmul(SimpleNamespace):
+    @property
+    def allow_tf32(self):
+        """Whether float32 is multiplied with 10 bits of mantissa; set_float32_matmul_precision() sets it, too."""
+        return _functions.get_float32_matmul_precision() != "highest"
+
+    @allow_tf32.setter
+    def allow_tf32(self, allowed):
+        _functions.set_float32_matmul_precision("high" if allowed else "highest")
+
+
+matmul = _Matmul(allow_fp16_reduced_precision_reduction=True, allow_bf16_reduced_precision_reduction=True,
+                 allow_fp16_accumulation=False, fp32_precision="none")
 cufft_plan_cache = SimpleNamespace(size=0, max_size=0, clear=lambda: None)
 _kernels = {"flash": True, "math": True, "mem_efficient": True, "cudnn": True,
             "fp16_bf16_reduction_math": False}

@@ -143,6 +143,20 @@ TEST_F(GpuLibraryCalls, BatchesOfProducts) {
           product(dtype, m, a, n, b, c).expect_as_on_cpu(library);
 }
 
+TEST_F(GpuLibraryCalls, LargeProductsOfUnevenRows) {
+  const bool library = library::cuda::find_cublaslt();
+  const auto check = [&](Call call) {
+    call.scale = 16;  // over a hundred products are summed
+    call.expect_as_on_cpu(library);
+  };
+  for (const DType dtype : {DType::BFloat16, DType::Float32}) {
+    check(product(dtype, {130, 131}, {131, 1}, {131, 133}, {133, 1}, {133, 1}));
+    check(product(dtype, {130, 131}, {1, 130}, {131, 133}, {1, 131}, {133, 1}));
+    check(product(dtype, {2, 129, 136}, {129 * 136, 136, 1}, {2, 136, 131}, {136 * 131, 131, 1},
+                  {129 * 131, 1, 129}));
+  }
+}
+
 TEST_F(GpuLibraryCalls, ProductsOfSizesZeroAndOne) {
   const bool library = library::cuda::find_cublaslt();
   for (const int64_t m : {0, 1, 3})

@@ -41,7 +41,12 @@ StagingMemory::~StagingMemory() {
 DeviceOperand::DeviceOperand(int device, OperandLayout layout)
     : device_{DeviceType::CUDA, static_cast<int8_t>(device)}, given_(layout), layout_(std::move(layout)) {}
 
-int64_t DeviceOperand::bytes() const { return element_count(layout_.sizes) * size_of(layout_.dtype); }
+int64_t DeviceOperand::bytes() const {
+  if (element_count(layout_.sizes) == 0) return 0;
+  int64_t last = 0;
+  for (size_t d = 0; d < layout_.sizes.size(); ++d) last += (layout_.sizes[d] - 1) * layout_.strides[d];
+  return (last + 1) * size_of(layout_.dtype);
+}
 
 void DeviceOperand::stage(std::vector<int64_t> strides, int64_t& total) {
   layout_.strides = std::move(strides);

@@ -94,7 +94,6 @@ class LibraryMatmul final : public DeviceMatmul {
  public:
   LibraryMatmul(const MatmulCall& call, int device, const MatmulOptions& options)
       : call_(call),
-        device_(device),
         handle_(cublaslt_handle(device)),
         left_(library_type(call.dtype), call.left, call.batch),
         right_(library_type(call.dtype), call.right, call.batch),
@@ -222,7 +221,6 @@ class LibraryMatmul final : public DeviceMatmul {
   }
 
   MatmulCall call_;
-  int device_;
   cublasLtHandle_t handle_;
   Operation operation_;
   Layout left_, right_, result_, added_;

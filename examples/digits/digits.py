@@ -1,6 +1,6 @@
 """A ResNet learns the handwritten digits, eagerly and compiled, in Python. The network and the data are those of digits.cpp.
 
-Usage: digits.py [--epochs N] [--plot FILE.png]
+Usage: digits.py [--epochs N] [--device cuda] [--plot FILE.png]
 """
 import argparse
 import statistics
@@ -55,21 +55,22 @@ def load(seed):
     return random_split(TensorDataset(images, labels), [count, len(labels) - count], torch.Generator().manual_seed(seed))
 
 
-def train(how, data, epochs, compiled):
+def train(how, data, epochs, compiled, device):
     """Returns the mean loss of each epoch, the model, and the seconds of each step."""
     torch.manual_seed(0)
-    model = resnet()
+    model = resnet().to(device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     forward = torch.compile(model) if compiled else model
     losses, seconds = [], []
     batches = DataLoader(data, batch_size=64, shuffle=True, drop_last=True,
-                         generator=torch.Generator().manual_seed(1))
+                         generator=torch.Generator().manual_seed(1), pin_memory=device == "cuda")
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs * len(batches))
     progress = tqdm(total=epochs * len(batches), desc=how, file=sys.stdout) if tqdm and sys.stdout.isatty() else None
     for _ in range(epochs):
         total = 0.0
         for images, labels in batches:
             start = time.perf_counter()
+            images, labels = images.to(device, non_blocking=True), labels.to(device, non_blocking=True)
             optimizer.zero_grad()
             loss = F.cross_entropy(forward(images), labels)
             loss.backward()
@@ -87,10 +88,10 @@ def train(how, data, epochs, compiled):
 
 
 @torch.no_grad()
-def accuracy(model, data):
+def accuracy(model, data, device):
     """Percent of the images whose highest logit is their digit's."""
     model.eval()
-    images, labels = next(iter(DataLoader(data, batch_size=len(data))))
+    images, labels = (t.to(device) for t in next(iter(DataLoader(data, batch_size=len(data)))))
     return 100 * (model(images).argmax(1) == labels).float().mean().item()
 
 
@@ -116,16 +117,18 @@ def plot(file, losses):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--epochs", type=int, default=10)
+    parser.add_argument("--device", default="cpu", help="cpu (default) or cuda")
     parser.add_argument("--plot", metavar="FILE.png")
     options = parser.parse_args()
     data, test = load(seed=0)
     losses, models, seconds = {}, {}, {}
     for how in ("eager", "compiled"):
-        losses[how], models[how], seconds[how] = train(how, data, options.epochs, how == "compiled")
+        losses[how], models[how], seconds[how] = train(how, data, options.epochs, how == "compiled",
+                                                        options.device)
     print(f"{'':24}{'eager':>12}{'compiled':>12}{'difference':>14}")
     for epoch, (a, b) in enumerate(zip(losses["eager"], losses["compiled"]), 1):
         print(f"{f'loss of epoch {epoch}':24}{a:12.6f}{b:12.6f}{abs(a - b):14.2e}")
-    scores = [accuracy(models[how], test) for how in models]
+    scores = [accuracy(models[how], test, options.device) for how in models]
     print(f"{'test accuracy, %':24}{scores[0]:12.2f}{scores[1]:12.2f}")
     medians = [1000 * statistics.median(seconds[how]) for how in seconds]
     print(f"{'step, median, ms':24}{medians[0]:12.2f}{medians[1]:12.2f}")

@@ -41,6 +41,26 @@ nb::dict facts_of(int index) {
   return out;
 }
 
+nb::dict counter(const Counter& c) {
+  nb::dict out;
+  out["current"] = c.current;
+  out["peak"] = c.peak;
+  out["allocated"] = c.allocated;
+  out["freed"] = c.freed;
+  return out;
+}
+
+nb::dict pool(const PoolFigures& p) {
+  nb::dict out;
+  out["allocation"] = counter(p.blocks);
+  out["allocated_bytes"] = counter(p.bytes);
+  out["segment"] = counter(p.segments);
+  out["reserved_bytes"] = counter(p.reserved_bytes);
+  out["inactive_split"] = p.split_blocks;
+  out["inactive_split_bytes"] = p.split_bytes;
+  return out;
+}
+
 nb::dict memory_of(int index) {
   const AllocatorStats s = device_allocator(index).stats();
   nb::dict out;
@@ -48,7 +68,17 @@ nb::dict memory_of(int index) {
   out["peak_allocated"] = s.peak;
   out["reserved"] = s.reserved;
   out["peak_reserved"] = peak_reserved(index);
-  out["allocations"] = s.allocations;
+  return out;
+}
+
+nb::dict figures_of(int index) {
+  const MemoryFigures f = memory_figures(index);
+  nb::dict out;
+  out["all"] = pool(f.all);
+  out["small_pool"] = pool(f.small);
+  out["large_pool"] = pool(f.large);
+  out["num_alloc_retries"] = f.retries;
+  out["num_ooms"] = f.failures;
   return out;
 }
 
@@ -57,6 +87,13 @@ void bind_devices(nb::module_& m) {
   m.def("why", [] { return library::cuda::why_no_driver(); });
   m.def("driver_version", [] { return library::cuda::driver().version; });
   m.def("facts", &facts_of);
+  m.def("attribute", [](int index, int attribute) {
+    CUdevice device = 0;
+    int value = 0;
+    FL_CUDA(cuDeviceGet, &device, index);
+    FL_CUDA(cuDeviceGetAttribute, &value, static_cast<CUdevice_attribute>(attribute), device);
+    return value;
+  });
   m.def("current_device", &current_device);
   m.def("set_device", &set_current_device);
   m.def("synchronize", nb::overload_cast<int>(&synchronize), nb::call_guard<nb::gil_scoped_release>());
@@ -64,8 +101,13 @@ void bind_devices(nb::module_& m) {
 
 void bind_memory(nb::module_& m) {
   m.def("memory", &memory_of);
+  m.def("memory_figures", &figures_of);
   m.def("memory_info", &memory_info);
-  m.def("reset_peak", [](int device) { device_allocator(device).reset_peak(); });
+  m.def("reset_peak", [](int device) {
+    device_allocator(device).reset_peak();
+    reset_figures(device, true);
+  });
+  m.def("reset_accumulated", [](int device) { reset_figures(device, false); });
   m.def(
       "empty_cache", [](int device) { device_allocator(device).empty_cache(); },
       nb::call_guard<nb::gil_scoped_release>());
@@ -78,6 +120,17 @@ void bind_memory(nb::module_& m) {
 void bind_streams(nb::module_& m) {
   m.def("current_stream", [](int device) { return number(current_stream(device).handle); });
   m.def("set_stream", [](int device, uintptr_t s) { set_current_stream(stream_of(device, s)); });
+  m.def("priority_range", [](int device) {
+    int least = 0, greatest = 0;
+    activate(device);
+    FL_CUDA(cuCtxGetStreamPriorityRange, &least, &greatest);
+    return std::pair(least, greatest);
+  });
+  m.def("can_access_peer", [](int device, int peer) {
+    int possible = 0;
+    FL_CUDA(cuDeviceCanAccessPeer, &possible, device, peer);
+    return possible != 0;
+  });
   m.def("pooled_stream",
         [](int device, int priority) { return number(pooled_stream(device, priority).handle); });
   m.def(
@@ -95,13 +148,6 @@ void bind_streams(nb::module_& m) {
       .def_prop_ro("device", &Event::device);
 }
 
-void check_there_are_devices() {
-  if (device_count() > 0) return;
-  PyErr_Format(PyExc_AssertionError, "memory is page-locked for a CUDA device, and none can be used: %s",
-               library::cuda::why_no_driver().c_str());
-  throw nb::python_error();
-}
-
 void bind_libraries(nb::module_& m) {
   using library::cuda::Tf32;
   nb::enum_<Tf32>(m, "Tf32").value("Matmul", Tf32::Matmul).value("Convolution", Tf32::Convolution);
@@ -112,6 +158,13 @@ void bind_libraries(nb::module_& m) {
     const library::cuda::Cudnn* cudnn = library::cuda::find_cudnn();
     return cudnn ? static_cast<int64_t>(cudnn->cudnnGetVersion()) : 0;
   });
+}
+
+void check_there_are_devices() {
+  if (device_count() > 0) return;
+  PyErr_Format(PyExc_RuntimeError, "memory is page-locked for a CUDA device, and none can be used: %s",
+               library::cuda::why_no_driver().c_str());
+  throw nb::python_error();
 }
 
 }  // namespace

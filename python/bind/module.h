@@ -49,7 +49,7 @@ void assign_index(const Tensor& self, nb::handle index, nb::handle value);
 Tensor tensor_of(nb::handle data, std::optional<DType> dtype, std::optional<Device> device);
 
 /// A copy in page-locked memory, in the same layout; the tensor itself where it is there. Raises RuntimeError
-/// for tensors on a device, and AssertionError where there is no CUDA device.
+/// for tensors on a device, and where there is no CUDA device.
 Tensor pinned(const Tensor& t);
 /// A copy of the host's bytes in page-locked memory.
 Ref<Storage> pinned_copy(const void* data, int64_t bytes);

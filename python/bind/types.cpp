@@ -159,6 +159,21 @@ void bind_memory_formats(nb::module_& m) {
   }
 }
 
+/// From -2^63 to 2^64 - 1; a negative one stands for its remainder by 2^64.
+uint64_t seed_of(nb::handle h) {
+  const nb::object number = nb::steal(PyNumber_Index(h.ptr()));
+  if (!number.is_valid()) throw nb::python_error();
+  const uint64_t seed = PyLong_AsUnsignedLongLongMask(number.ptr());
+  int overflow = 0;
+  PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
+  const bool fits = overflow == 0 || (overflow > 0 && nb::object(nb::int_(seed)).equal(number));
+  FL_CHECK(
+      fits, RuntimeError,
+      "manual_seed expected a number in range [-0x8000_0000_0000_0000, 0xffff_ffff_ffff_ffff], but got {}",
+      python::text_of(number));
+  return seed;
+}
+
 void bind_generators(nb::module_& m) {
   nb::class_<GeneratorObject>(m, "Generator")
       .def(
@@ -171,8 +186,8 @@ void bind_generators(nb::module_& m) {
           nb::arg("device") = "cpu")
       .def(
           "manual_seed",
-          [](nb::object self, int64_t seed) {
-            nb::cast<GeneratorObject&>(self).generator->manual_seed(static_cast<uint64_t>(seed));
+          [](nb::object self, nb::handle seed) {
+            nb::cast<GeneratorObject&>(self).generator->manual_seed(seed_of(seed));
             return self;
           },
           nb::arg("seed"))
@@ -194,8 +209,8 @@ void bind_generators(nb::module_& m) {
   m.attr("default_generator") = nb::cast(GeneratorObject{default_generator(Device{})});
   m.def(
       "manual_seed",
-      [](int64_t seed) {
-        manual_seed(static_cast<uint64_t>(seed));
+      [](nb::handle seed) {
+        manual_seed(seed_of(seed));
         return GeneratorObject{default_generator(Device{})};
       },
       nb::arg("seed"));

@@ -2,6 +2,7 @@
 from . import _C
 from ._C import Tensor
 from ._types import get_default_device
+from .backends import _precision
 from .overrides import dispatched, public_in
 
 __all__ = []
@@ -151,20 +152,15 @@ def get_deterministic_debug_mode():
 
 
 def get_float32_matmul_precision():
-    return _matmul_precision[0]
+    return _precision.matmul_precision()
 
 
 def set_float32_matmul_precision(precision):
-    """"highest", "high" or "medium": below the highest, products of float32 on GPUs are in TF32."""
+    """"highest", or "high" or "medium": products of float32 on a CUDA device may be computed in TF32."""
     if precision not in ("highest", "high", "medium"):
         raise RuntimeError("set_float32_matmul_precision(): expected 'highest', 'high' or 'medium', got "
                            f"{precision!r}")
-    _matmul_precision[0] = precision
-    if _C._cuda.is_compiled:
-        _C._cuda.allow_tf32(_C._cuda.Tf32.Matmul, precision != "highest")
-
-
-_matmul_precision = ["highest"]
+    _precision.set_matmul_precision(precision)
 
 
 def set_warn_always(on):

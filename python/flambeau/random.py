@@ -1,5 +1,6 @@
 """The state of the random number generators."""
 import contextlib
+import warnings
 
 from . import _C
 from ._C import default_generator, initial_seed, manual_seed, seed
@@ -20,15 +21,29 @@ def set_rng_state(new_state):
 
 @contextlib.contextmanager
 def fork_rng(devices=None, enabled=True, _caller="fork_rng", _devices_kw="devices", device_type="cuda"):
-    """Inside, draws do not change the generator that the program goes on with."""
+    """Inside, draws do not change the generators that the program goes on with: the CPU's and those of the
+    devices given, all unless some are.
+    """
     if not enabled:
         yield
         return
-    state = get_rng_state()
+    from . import cuda
+
+    if devices is None:
+        count = cuda.device_count() if device_type == "cuda" else 0
+        if count > 1:
+            warnings.warn(f"{_caller}() saves the random state of all {count} CUDA devices; give "
+                          f"{_devices_kw}=[...] for those that are used, or range({count}) to mean all",
+                          stacklevel=3)
+        devices = range(count)
+    devices = list(devices)
+    state, states = get_rng_state(), [cuda.get_rng_state(d) for d in devices]
     try:
         yield
     finally:
         set_rng_state(state)
+        for device, device_state in zip(devices, states):
+            cuda.set_rng_state(device_state, device)
 
 
 def thread_safe_generator():

@@ -16,7 +16,7 @@ def run(*arguments):
     ("from torch.utils import data; import flambeau.utils.data; print(data is flambeau.utils.data)", "True"),
     ("import importlib.metadata as m, importlib.util as u; print(m.version('torch')[:2], u.find_spec('torch') is None)", "2. False"),
     ("import sys, torch; print(sys.argv)", "['-c', 'a', 'b']"),
-    ("import torch; print(torch.float32, torch.version.cuda, torch.cuda.is_available())",
+    ("import torch; print(torch.float32, torch.version.hip, torch.xpu.is_available())",
      "torch.float32 None False"),
 ])
 def test_programs(program, printed):

@@ -56,6 +56,8 @@ class DeviceAllocator final : public Allocator {
     split(block, size);
     block->used = true;
     blocks_.emplace(block->data, block);
+    count(&PoolFigures::blocks, block->small, 1);
+    count(&PoolFigures::bytes, block->small, static_cast<int64_t>(block->size));
     stats_.allocated += static_cast<int64_t>(block->size);
     stats_.peak = std::max(stats_.peak, stats_.allocated);
     return block->data;
@@ -68,6 +70,8 @@ class DeviceAllocator final : public Allocator {
     Block* block = it->second;
     blocks_.erase(it);
     stats_.allocated -= static_cast<int64_t>(block->size);
+    count(&PoolFigures::blocks, block->small, -1);
+    count(&PoolFigures::bytes, block->small, -static_cast<int64_t>(block->size));
     if (block->other_streams.empty()) return put_back(block);
     for (CUstream s : block->other_streams) {
       auto event = std::make_unique<Event>(device_, false);
@@ -110,6 +114,30 @@ class DeviceAllocator final : public Allocator {
     std::lock_guard lock(mutex_);
     limit_ = bytes;
   }
+  MemoryFigures figures() const {
+    std::lock_guard lock(mutex_);
+    MemoryFigures out = figures_;
+    for (const auto& [key, list] : free_)
+      for (const Block* b : list) {
+        if (!b->before && !b->after) continue;
+        for (PoolFigures* pool : {&out.all, b->small ? &out.small : &out.large}) {
+          ++pool->split_blocks;
+          pool->split_bytes += static_cast<int64_t>(b->size);
+        }
+      }
+    return out;
+  }
+  void reset_figures(bool peaks) {
+    std::lock_guard lock(mutex_);
+    for (PoolFigures* pool : {&figures_.all, &figures_.small, &figures_.large})
+      for (Counter* c : {&pool->blocks, &pool->bytes, &pool->segments, &pool->reserved_bytes}) {
+        if (peaks)
+          c->peak = c->current;
+        else
+          c->allocated = c->freed = 0;
+      }
+    if (!peaks) figures_.retries = figures_.failures = 0;
+  }
   int64_t peak_reserved() const {
     std::lock_guard lock(mutex_);
     return peak_reserved_;
@@ -122,6 +150,12 @@ class DeviceAllocator final : public Allocator {
     std::unique_ptr<Event> event;
     bool last;  // of the block's events
   };
+
+  void count(Counter PoolFigures::*what, bool small, int64_t n) {
+    (figures_.all.*what).add(n);
+    PoolFigures& pool = small ? figures_.small : figures_.large;
+    (pool.*what).add(n);
+  }
 
   Free& free_list(bool small, CUstream stream) { return free_[{stream, small}]; }
 
@@ -142,12 +176,14 @@ class DeviceAllocator final : public Allocator {
     const size_t bytes = small ? kSmallSegment : size < kShared ? kSegment : round_up(size, kSegmentUnit);
     void* data = from_driver(bytes);
     if (!data) {
+      ++figures_.retries;
       collect(true);
       free_segments();
       if (Block* block = find(size, stream)) return block;
       data = from_driver(bytes);
     }
     if (!data) {
+      ++figures_.failures;
       const auto [free, total] = memory_info(device_);
       FL_RAISE(OutOfMemoryError,
                "CUDA out of memory. Tried to allocate {} bytes on cuda:{}, which has {} bytes of which {} "
@@ -158,6 +194,8 @@ class DeviceAllocator final : public Allocator {
     }
     stats_.reserved += static_cast<int64_t>(bytes);
     peak_reserved_ = std::max(peak_reserved_, stats_.reserved);
+    count(&PoolFigures::segments, small, 1);
+    count(&PoolFigures::reserved_bytes, small, static_cast<int64_t>(bytes));
     return new Block{static_cast<char*>(data), bytes, stream, small};
   }
 
@@ -236,6 +274,8 @@ class DeviceAllocator final : public Allocator {
         }
         FL_CUDA(cuMemFree, reinterpret_cast<CUdeviceptr>(b->data));
         stats_.reserved -= static_cast<int64_t>(b->size);
+        count(&PoolFigures::segments, b->small, -1);
+        count(&PoolFigures::reserved_bytes, b->small, -static_cast<int64_t>(b->size));
         it = list.erase(it);
         delete b;
       }
@@ -247,6 +287,7 @@ class DeviceAllocator final : public Allocator {
   std::unordered_map<void*, Block*> blocks_;  // those that are given out
   std::deque<Waiting> waiting_;
   AllocatorStats stats_;
+  MemoryFigures figures_;
   int64_t peak_reserved_ = 0;
   int64_t limit_ = INT64_MAX;
 };
@@ -340,6 +381,13 @@ void record_stream(int device, void* data, Stream s) { instance(device).record(d
 std::pair<char*, size_t> block_of(int device, const void* data) {
   return instance(device).block_of(static_cast<const char*>(data));
 }
+void Counter::add(int64_t n) {
+  current += n;
+  peak = std::max(peak, current);
+  (n > 0 ? allocated : freed) += std::abs(n);
+}
+MemoryFigures memory_figures(int device) { return instance(device).figures(); }
+void reset_figures(int device, bool peaks) { instance(device).reset_figures(peaks); }
 int64_t peak_reserved(int device) { return instance(device).peak_reserved(); }
 
 void set_memory_fraction(int device, double fraction) {

@@ -22,6 +22,23 @@ std::pair<int64_t, int64_t> memory_info(int device);
 /// The most bytes that were reserved since reset_peak().
 int64_t peak_reserved(int device);
 
+struct Counter {
+  int64_t current = 0, peak = 0, allocated = 0, freed = 0;
+  void add(int64_t n);  ///< below 0: taken away
+};
+struct PoolFigures {
+  Counter blocks, bytes, segments,
+      reserved_bytes;                         ///< blocks and bytes: given out; segments: from the device
+  int64_t split_blocks = 0, split_bytes = 0;  ///< free, in segments of which other parts may be in use
+};
+struct MemoryFigures {
+  PoolFigures all, small, large;      ///< by the size of blocks: up to 1 MiB, larger
+  int64_t retries = 0, failures = 0;  ///< allocations after kept memory was given back; those that failed
+};
+MemoryFigures memory_figures(int device);
+/// Of memory_figures(): peaks to what is current, or sums of what came and went to 0.
+void reset_figures(int device, bool peaks);
+
 /// Page-locked host memory, cached: copies from and to it run beside the host.
 void* allocate_pinned(size_t bytes);
 void release_pinned(void* data);

@@ -1,32 +1,19 @@
-"""CUDA's libraries. matmul.allow_tf32 is read by products on GPUs; the other switches are kept, and nothing
-reads them: sums of 16-bit products are in float32."""
+"""CUDA's libraries: what cuBLASLt may do with products of float32, and switches that nothing reads."""
 import contextlib
 from types import SimpleNamespace
 
-from .. import _functions
+from .. import _C
+from ._precision import MatmulSettings
 
-
-class _Matmul(SimpleNamespace):
-    @property
-    def allow_tf32(self):
-        """Whether float32 is multiplied with 10 bits of mantissa; set_float32_matmul_precision() sets it, too."""
-        return _functions.get_float32_matmul_precision() != "highest"
-
-    @allow_tf32.setter
-    def allow_tf32(self, allowed):
-        _functions.set_float32_matmul_precision("high" if allowed else "highest")
-
-
-matmul = _Matmul(allow_fp16_reduced_precision_reduction=True, allow_bf16_reduced_precision_reduction=True,
-                 allow_fp16_accumulation=False, fp32_precision="none")
+matmul = MatmulSettings()
 cufft_plan_cache = SimpleNamespace(size=0, max_size=0, clear=lambda: None)
 _kernels = {"flash": True, "math": True, "mem_efficient": True, "cudnn": True,
             "fp16_bf16_reduction_math": False}
 
 
 def is_built():
-    """Whether the eager mode has CUDA kernels."""
-    return False
+    """Whether this build knows CUDA; a device may still be missing."""
+    return _C._cuda.is_compiled
 
 
 def _query(kind):
@@ -72,7 +59,7 @@ can_use_efficient_attention = can_use_cudnn_attention = can_use_flash_attention
 
 
 def preferred_linalg_library(backend=None):
-    """Has no effect: no library of CUDA is there to choose."""
+    """Has no effect: there is no other library to choose."""
     return "default"
 
 

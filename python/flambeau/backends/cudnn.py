@@ -1,54 +1,37 @@
-"""cuDNN. allow_tf32 is read by convolutions on GPUs: whether float32 is multiplied with 10 bits of mantissa. The
-other switches are kept, and nothing reads them: engines are deterministic, and chosen by cuDNN's heuristics."""
+"""cuDNN: allow_tf32 is what convolutions of float32 look at. The other switches are kept, and nothing reads them:
+algorithms are deterministic, and chosen without measuring.
+"""
 import contextlib
 import sys
-import types
 
 from .. import _C
-from ._switches import scope, setter
+from ._precision import ConvolutionSettings, make_cudnn_module
 
-enabled, benchmark, deterministic, allow_tf32, benchmark_limit = True, False, False, True, 10
-_flags = scope(globals(), enabled=True, benchmark=False, benchmark_limit=10, deterministic=False,
-               allow_tf32=True)
-_set_flags = setter(globals(), "enabled", "benchmark", "benchmark_limit", "deterministic", "allow_tf32")
-
-
-def _apply():
-    if _C._cuda.is_compiled:
-        _C._cuda.allow_tf32(_C._cuda.Tf32.Convolution, bool(allow_tf32))
+enabled, benchmark, deterministic, benchmark_limit = True, False, False, 10
+conv = ConvolutionSettings()
+_NAMES = ("enabled", "benchmark", "benchmark_limit", "deterministic", "allow_tf32")
 
 
-class _Module(types.ModuleType):
-    def __setattr__(self, name, value):
-        super().__setattr__(name, value)
-        if name == "allow_tf32":
-            _apply()
-
-
-sys.modules[__name__].__class__ = _Module
-
-
-def flags(**values):
-    """Sets switches within a scope, to PyTorch's defaults where none is given."""
-    scoped = _flags(**values)
-
-    @contextlib.contextmanager
-    def applied():
-        try:
-            with scoped:
-                _apply()
-                yield
-        finally:
-            _apply()
-
-    return applied()
-
-
-def set_flags(*given, **values):
-    """Sets what is given, as _NAME; returns what was before."""
-    before = _set_flags(*given, **values)
-    _apply()
+def set_flags(_enabled=None, _benchmark=None, _benchmark_limit=None, _deterministic=None, _allow_tf32=None,
+              _fp32_precision="none"):
+    """Sets what is given; returns what was before."""
+    module = sys.modules[__name__]
+    before = tuple(getattr(module, name) for name in _NAMES)
+    for name, value in zip(_NAMES, (_enabled, _benchmark, _benchmark_limit, _deterministic, _allow_tf32)):
+        if value is not None:
+            setattr(module, name, value)
     return before
+
+
+@contextlib.contextmanager
+def flags(enabled=False, benchmark=False, benchmark_limit=10, deterministic=False, allow_tf32=True,
+          fp32_precision="none"):
+    """The switches within a scope."""
+    before = set_flags(enabled, benchmark, benchmark_limit, deterministic, allow_tf32)
+    try:
+        yield
+    finally:
+        set_flags(*before)
 
 
 def version():
@@ -62,4 +45,7 @@ def is_available():
 
 
 def is_acceptable(tensor):
-    return False
+    return tensor.is_cuda and tensor.dtype in (_C.float16, _C.bfloat16, _C.float32, _C.float64)
+
+
+make_cudnn_module(__name__)

@@ -1,29 +1,30 @@
 """CUDA devices: choosing one, streams and events, memory, random numbers.
 
-Operators on a device's tensors are put into its current stream and run there in order; the host goes on. What reads
-elements (item(), cpu(), printing) waits. Without a device is_available() is False and the rest raises an error that
-says why.
+Operators on a device's tensors are put into its current stream and run there in order; the host goes on. What
+reads elements (item(), cpu(), printing) waits. Without a device is_available() is False and the rest raises an
+error that says why.
 """
-import types as _python_types
-
 from .. import _C
 from .._tensor import TYPE_NAMES as _TYPE_NAMES
 from .._types import _typed_class as _typed_tensor
 from ..storage import _typed_class as _typed_storage
-from . import amp, memory, nvtx, random
-from ._devices import (DeviceProperties as _CudaDeviceProperties, can_device_access_peer, current_device, device,
-                       device_count, device_of, get_arch_list, get_device_capability, get_device_name,
-                       get_device_properties, get_gencode_flags, init, is_available, is_bf16_supported, is_initialized,
-                       is_tf32_supported, set_device, synchronize)
-from .memory import (OutOfMemoryError, caching_allocator_alloc, caching_allocator_delete, empty_cache, max_memory_allocated,
-                     max_memory_cached, max_memory_reserved, mem_get_info, memory_allocated, memory_cached,
-                     memory_reserved, memory_snapshot, memory_stats, memory_summary, reset_accumulated_memory_stats,
+from . import amp, memory, nvtx, random, streams
+from ._devices import (DeviceProperties as _CudaDeviceProperties, can_device_access_peer, current_device,
+                       device, device_count, device_of, get_arch_list, get_device_capability, get_device_name,
+                       get_device_properties, get_gencode_flags, init, is_available, is_bf16_supported,
+                       is_initialized, is_tf32_supported, set_device, synchronize)
+from .memory import (OutOfMemoryError, caching_allocator_alloc, caching_allocator_delete, empty_cache,
+                     get_allocator_backend, get_per_process_memory_fraction, host_memory_stats,
+                     max_memory_allocated, max_memory_cached, max_memory_reserved, mem_get_info,
+                     memory_allocated, memory_cached, memory_reserved, memory_snapshot, memory_stats,
+                     memory_stats_as_nested_dict, memory_summary, reset_accumulated_memory_stats,
                      reset_max_memory_allocated, reset_max_memory_cached, reset_peak_memory_stats,
                      set_per_process_memory_fraction)
-from .random import (get_rng_state, get_rng_state_all, initial_seed, manual_seed, manual_seed_all, seed, seed_all,
-                     set_rng_state, set_rng_state_all)
-from .streams import (CUDAGraph, Event, ExternalStream, Stream, StreamContext, current_stream, default_stream, graph,
-                      graph_pool_handle, is_current_stream_capturing, make_graphed_callables, set_stream, stream)
+from .random import (get_rng_state, get_rng_state_all, initial_seed, manual_seed, manual_seed_all, seed,
+                     seed_all, set_rng_state, set_rng_state_all)
+from .streams import (CUDAGraph, Event, ExternalStream, Stream, StreamContext, current_stream, default_stream,
+                      get_stream_from_external, graph, graph_pool_handle, is_current_stream_capturing,
+                      make_graphed_callables, set_stream, stream)
 
 has_half, has_magma = True, False
 _lazy_init = init
@@ -54,6 +55,7 @@ def set_sync_debug_mode(debug_mode):
 def _not_measured(name):
     def refuse(device=None):
         raise NotImplementedError(f"torch.cuda.{name}() is not there: nvidia-smi shows it")
+
     refuse.__name__ = name
     return refuse
 
@@ -63,11 +65,13 @@ utilization, memory_usage, temperature, power_draw, clock_rate = map(
 
 
 def cudart():
-    raise NotImplementedError("torch.cuda.cudart() is not there: the driver is called, not CUDA's runtime library")
+    raise NotImplementedError("torch.cuda.cudart() is not there: the driver is called, not CUDA's runtime "
+                              "library")
 
 
 def current_blas_handle():
-    raise NotImplementedError("torch.cuda.current_blas_handle() is not there: products go through cuBLASLt, which has none")
+    raise NotImplementedError("torch.cuda.current_blas_handle() is not there: products go through cuBLASLt, "
+                              "which has none")
 
 
 # Older names: torch.cuda.FloatTensor(2, 3), torch.cuda.FloatStorage(6).

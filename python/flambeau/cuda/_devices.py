@@ -1,4 +1,6 @@
 """The CUDA devices of this machine."""
+import uuid
+
 from .. import _C as _base
 
 _C = _base._cuda
@@ -19,8 +21,9 @@ def is_initialized():
 def init():
     """Raises an error that says why there is no CUDA device; with one it has no effect."""
     if not is_available():
-        raise AssertionError(f"Torch not compiled with CUDA enabled, or no device to use: {_C.why()}"
-                             if not _C.is_compiled else f"no CUDA device can be used: {_C.why()}")
+        if not _C.is_compiled:
+            raise AssertionError(f"Torch not compiled with CUDA enabled: {_C.why()}")
+        raise RuntimeError(f"no CUDA device can be used: {_C.why()}")
 
 
 def index_of(where, otherwise=None):
@@ -33,7 +36,7 @@ def index_of(where, otherwise=None):
     where = _base.device(where)
     if where.type != "cuda":
         raise ValueError(f"Expected a cuda device, but got: {where}")
-    return where.index
+    return _C.current_device() if where.index is None else where.index
 
 
 def current_device():
@@ -78,22 +81,38 @@ class device_of(device):
         super().__init__(obj.device.index if obj.is_cuda else -1)
 
 
+# Numbers of the driver for what else get_device_properties() tells.
+_ATTRIBUTES = {"max_threads_per_block": 1, "shared_memory_per_block": 8, "clock_rate": 13, "is_integrated": 18,
+               "pci_bus_id": 33, "pci_device_id": 34, "memory_clock_rate": 36, "memory_bus_width": 37,
+               "pci_domain_id": 50, "shared_memory_per_multiprocessor": 81, "regs_per_multiprocessor": 82,
+               "is_multi_gpu_board": 84}
+
+
 class DeviceProperties:
     """What get_device_properties() gives: name, major, minor, total_memory, multi_processor_count, ..."""
 
-    def __init__(self, facts):
-        vars(self).update(facts)
+    def __init__(self, index):
+        vars(self).update(_C.facts(index))
+        self.uuid = uuid.UUID(bytes=self.uuid)
+        self._index = index
+
+    def __getattr__(self, name):
+        if name not in _ATTRIBUTES:
+            raise AttributeError(f"a CUDA device has no property {name!r}")
+        return _C.attribute(self._index, _ATTRIBUTES[name])
 
     def __repr__(self):
         return (f"_CudaDeviceProperties(name='{self.name}', major={self.major}, minor={self.minor}, "
-                f"total_memory={self.total_memory // 2**20}MB, multi_processor_count={self.multi_processor_count})")
+                f"total_memory={self.total_memory // 2**20}MB, "
+                f"multi_processor_count={self.multi_processor_count}, uuid={self.uuid}, "
+                f"L2_cache_size={self.L2_cache_size // 2**20}MB)")
 
 
 def get_device_properties(device=None):
     index = index_of(device)
     if index >= device_count():
         raise AssertionError(f"Invalid device id: expected one below {device_count()}, got {index}")
-    return DeviceProperties(_C.facts(index))
+    return DeviceProperties(index)
 
 
 def get_device_name(device=None):
@@ -106,8 +125,12 @@ def get_device_capability(device=None):
 
 
 def can_device_access_peer(device, peer_device):
-    """Copies between devices go through the driver, which uses a direct way where there is one."""
-    return index_of(device) != index_of(peer_device)
+    """Whether one device reaches the memory of another; copies between them work either way."""
+    index, peer = index_of(device), index_of(peer_device)
+    for wrong in (index, peer):
+        if wrong >= device_count():
+            raise AssertionError(f"Invalid device id: expected one below {device_count()}, got {wrong}")
+    return index != peer and _C.can_access_peer(index, peer)
 
 
 def is_bf16_supported(including_emulation=True):

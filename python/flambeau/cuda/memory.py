@@ -1,4 +1,9 @@
-"""Memory of CUDA devices. Blocks that tensors gave back are kept for the next ones; bytes count whole blocks."""
+"""Memory of CUDA devices.
+
+Blocks that tensors gave back are kept for the next ones; bytes count whole blocks.
+"""
+from collections import OrderedDict
+
 from .. import _C
 from ._devices import device_count, index_of, is_available
 
@@ -32,21 +37,79 @@ def max_memory_reserved(device=None):
 memory_cached, max_memory_cached = memory_reserved, max_memory_reserved
 
 
-def memory_stats(device=None):
+_POOLS = ("all", "small_pool", "large_pool")
+_NOTHING = {"current": 0, "peak": 0, "allocated": 0, "freed": 0}
+
+
+def memory_stats_as_nested_dict(device=None):
+    """The figures of memory_stats(), by name, pool and kind; {} without a device."""
     if not is_available():
         return {}
-    m = _cuda.memory(index_of(device))
-    return {"allocated_bytes.all.current": m["allocated"], "allocated_bytes.all.peak": m["peak_allocated"],
-            "reserved_bytes.all.current": m["reserved"], "reserved_bytes.all.peak": m["peak_reserved"],
-            "allocation.all.allocated": m["allocations"]}
+    figures = _cuda.memory_figures(index_of(device))
+    out = {name: {pool: dict(_NOTHING) for pool in _POOLS} for name in
+           ("active", "active_bytes", "allocated_bytes", "allocation", "inactive_split", "inactive_split_bytes",
+            "requested_bytes", "reserved_bytes", "segment")}
+    for pool in _POOLS:
+        for name, value in figures[pool].items():
+            out[name][pool] = value if isinstance(value, dict) else {**_NOTHING, "current": value}
+        # A block is given out with what it was rounded to.
+        out["active"][pool], out["active_bytes"][pool] = out["allocation"][pool], out["allocated_bytes"][pool]
+        out["requested_bytes"][pool] = out["allocated_bytes"][pool]
+    out.update(num_alloc_retries=figures["num_alloc_retries"], num_ooms=figures["num_ooms"],
+               num_device_alloc=figures["all"]["segment"]["allocated"],
+               num_device_free=figures["all"]["segment"]["freed"], num_sync_all_streams=0, max_split_size=-1,
+               oversize_allocations=dict(_NOTHING), oversize_segments=dict(_NOTHING))
+    return out
+
+
+def memory_stats(device=None):
+    """Figures as "allocated_bytes.all.current": {what}.{all, small_pool, large_pool}.{current, peak, allocated,
+    freed}, and counts such as num_ooms. Small blocks are those up to 1 MiB.
+    """
+    flat = {}
+
+    def visit(prefix, value):
+        if not isinstance(value, dict):
+            flat[prefix] = value
+            return
+        for key, inner in value.items():
+            visit(f"{prefix}.{key}" if prefix else key, inner)
+
+    visit("", memory_stats_as_nested_dict(device))
+    return OrderedDict(sorted(flat.items()))
+
+
+def _size(count):
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < 10 * 1024 or unit == "GiB":
+            return f"{count} {unit}"
+        count //= 1024
 
 
 def memory_summary(device=None, abbreviated=False):
-    return "\n".join(f"{name:32} {value:>16,}" for name, value in memory_stats(device).items())
+    """The figures of memory_stats() as a table; abbreviated: without pools."""
+    index = index_of(device)
+    stats = memory_stats(index)
+    row = "| {:24} | {:>12} | {:>12} | {:>12} | {:>12} |".format
+    line = "|" + "-" * 82 + "|"
+    text = [line, f"| CUDA memory, device {index}; failed allocations: {stats['num_ooms']}; allocations after kept "
+            f"memory was given back: {stats['num_alloc_retries']}", line,
+            row("", "now", "at most", "in all", "freed"), line]
+    for title, name, show in (("memory in tensors", "allocated_bytes", _size), ("reserved", "reserved_bytes", _size),
+                              ("blocks in tensors", "allocation", str), ("segments", "segment", str)):
+        for pool in _POOLS[:1] if abbreviated else _POOLS:
+            values = [show(stats[f"{name}.{pool}.{kind}"]) for kind in _NOTHING]
+            text.append(row(title if pool == "all" else f"  {pool.replace('_', ' ')}", *values))
+        text.append(line)
+    return "\n".join(text)
 
 
-def memory_snapshot():
-    raise NotImplementedError("torch.cuda.memory_snapshot(): single blocks are not recorded; memory_stats() has sums")
+def memory_snapshot(*args, **kwargs):
+    """[]: there is no record of single blocks; memory_stats() has sums."""
+    return []
+
+
+_snapshot = memory_snapshot
 
 
 def reset_peak_memory_stats(device=None):
@@ -54,7 +117,22 @@ def reset_peak_memory_stats(device=None):
         _cuda.reset_peak(index_of(device))
 
 
-reset_max_memory_allocated = reset_max_memory_cached = reset_accumulated_memory_stats = reset_peak_memory_stats
+def reset_accumulated_memory_stats(device=None):
+    """Sums of what was allocated and freed begin at 0 again."""
+    if is_available():
+        _cuda.reset_accumulated(index_of(device))
+
+
+def host_memory_stats():
+    """Empty: page-locked memory is not counted."""
+    return OrderedDict()
+
+
+def get_allocator_backend():
+    return "native"
+
+
+reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
 
 
 def empty_cache():
@@ -68,11 +146,22 @@ def mem_get_info(device=None):
     return _cuda.memory_info(index_of(device))
 
 
+_fractions = {}
+
+
 def set_per_process_memory_fraction(fraction, device=None):
     """Of the device's memory no more than this part is taken; what needs more raises OutOfMemoryError."""
     if not isinstance(fraction, float):
-        raise TypeError(f"Invalid type for fraction argument, must be `float`, got {type(fraction).__name__}")
+        raise TypeError("Invalid type for fraction argument, must be `float`, got "
+                        f"{type(fraction).__name__}")
+    if not 0 < fraction <= 1:
+        raise ValueError(f"Invalid fraction value: {fraction}. Allowed range: above 0, up to 1")
     _cuda.set_memory_fraction(index_of(device), fraction)
+    _fractions[index_of(device)] = fraction
+
+
+def get_per_process_memory_fraction(device=None):
+    return _fractions.get(index_of(device), 1.0)
 
 
 _owned = {}

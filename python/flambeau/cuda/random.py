@@ -1,4 +1,7 @@
-"""Random numbers on CUDA devices. Numbers are addressed by (seed, offset): a device draws what the CPU would."""
+"""Random numbers on CUDA devices.
+
+Numbers are addressed by (seed, offset): a device draws what the CPU would.
+"""
 from .. import _C
 from ._devices import device_count, index_of
 
@@ -16,7 +19,8 @@ def get_rng_state_all():
 
 
 def set_rng_state(new_state, device="cuda"):
-    _generator(index_of(device)).set_state(new_state)
+    if device_count():
+        _generator(index_of(device)).set_state(new_state.cpu())
 
 
 def set_rng_state_all(new_states):
@@ -36,13 +40,15 @@ def manual_seed_all(seed):
 
 
 def seed():
-    return _generator(index_of(None)).seed() if device_count() else 0
+    """Gives the current device a random seed."""
+    if device_count():
+        _generator(index_of(None)).seed()
 
 
 def seed_all():
     """One random seed for all devices."""
     if device_count():
-        manual_seed_all(seed())
+        manual_seed_all(_generator(index_of(None)).seed())
 
 
 def initial_seed():

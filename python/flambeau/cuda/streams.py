@@ -8,7 +8,7 @@ _cuda = _C._cuda
 
 
 class Stream:
-    """Work of one stream runs in order; that of two may run side by side. priority -1 goes first."""
+    """Work of one stream runs in order; that of two may run side by side. A priority below 0 goes first."""
 
     def __init__(self, device=None, priority=0, *, stream_id=None, device_index=None, device_type=None, _handle=None):
         index = device_index if device_index is not None else index_of(device)
@@ -43,13 +43,19 @@ class Stream:
     def synchronize(self):
         _cuda.synchronize_stream(*self._where)
 
+    @classmethod
+    def priority_range(cls):
+        """The lowest priority, 0, and the highest."""
+        return _cuda.priority_range(index_of(None))
+
     def __enter__(self):
-        self._context = StreamContext(self)
-        self._context.__enter__()
+        context = StreamContext(self)
+        context.__enter__()
+        self._contexts = [*getattr(self, "_contexts", ()), context]
         return self
 
     def __exit__(self, *error):
-        return self._context.__exit__(*error)
+        return self._contexts.pop().__exit__(*error)
 
     def __eq__(self, other):
         return isinstance(other, Stream) and self._where == other._where
@@ -78,7 +84,8 @@ class Event:
 
     def __init__(self, enable_timing=False, blocking=False, interprocess=False, external=False):
         if interprocess:
-            raise NotImplementedError("Event(interprocess=True): events are not shared with other processes")
+            raise NotImplementedError("Event(interprocess=True): events are not shared with other "
+                                      "processes")
         self._timing, self._blocking, self._event = enable_timing, blocking, None
 
     def _made(self, index):
@@ -91,7 +98,7 @@ class Event:
         self._made(stream.device.index).record(*stream._where)
 
     def wait(self, stream=None):
-        """What is put into the stream from now on waits for this; a point that was never recorded is reached."""
+        """What is put into the stream from now on waits for this; one that was never recorded is reached."""
         if self._event is not None:
             self._event.make_wait(*(stream or current_stream())._where)
 
@@ -108,6 +115,8 @@ class Event:
             raise ValueError("Both events must be created with argument 'enable_timing=True'.")
         if self._event is None or end_event._event is None:
             raise ValueError("Both events must be recorded before calculating elapsed time.")
+        if not (self.query() and end_event.query()):
+            raise RuntimeError("Both events must be completed before calculating elapsed time.")
         return self._event.elapsed_time(end_event._event)
 
     cuda_event = property(lambda self: self._event.handle if self._event else 0)
@@ -124,6 +133,11 @@ def current_stream(device=None):
 
 def default_stream(device=None):
     return Stream(device_index=index_of(device), _handle=0)
+
+
+def get_stream_from_external(data_ptr, device=None):
+    """A stream that another library made, by its address."""
+    return ExternalStream(data_ptr, device)
 
 
 def set_stream(stream):

@@ -413,11 +413,11 @@ def _after_hooks(hooks, module, name, value):
 
 
 def _converted(parameter, fn):
-    """fn of a parameter and of its gradient, in the same object unless its device's kind changes."""
+    """fn of a parameter and of its gradient, in the same object unless it comes or goes to meta."""
     with fl.no_grad():
         new = fn(parameter)
     in_place = is_lazy(parameter) or (type(new) in (Tensor, type(parameter)) and
-                                      new.device.type == parameter.device.type)
+                                      new.is_meta == parameter.is_meta)
     grad = parameter.grad
     if in_place:
         if new is not parameter:

@@ -10,6 +10,7 @@ from ._utils import transfer, worker
 from ._utils.collate import collate, default_collate, default_convert
 from ._utils.failure import ExceptionWrapper
 from ._utils.fetch import fetcher
+from ._utils.pin_memory import pinner
 from ._utils.worker import get_worker_info
 from .dataset import IterableDataset
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, draw_seed
@@ -32,8 +33,8 @@ class DataLoader:
 
     num_workers: processes that make batches; each has up to prefetch_factor batches (2) in the making.
     timeout: seconds to wait for one. An exception in a worker is raised here, with the worker's traceback.
-    persistent_workers keeps the processes for the next pass. pin_memory is accepted and does nothing on a
-    CPU.
+    persistent_workers keeps the processes for the next pass. pin_memory puts batches into page-locked
+    memory, from which to("cuda", non_blocking=True) copies while the program goes on.
     """
 
     def __init__(self, dataset, batch_size=1, shuffle=None, sampler=None, batch_sampler=None, num_workers=0,
@@ -177,7 +178,7 @@ def _here(loader):
 class _LocalPass:
     def __init__(self, loader, source):
         self._loader, self._source, self._indices = loader, source, iter(loader._index_sampler)
-        self._yielded, self._check = 0, _count_check(loader)
+        self._yielded, self._check, self._pin = 0, _count_check(loader), pinner(loader)
 
     def __iter__(self):
         return self
@@ -189,7 +190,7 @@ class _LocalPass:
         batch = self._source.fetch(next(self._indices))
         self._yielded += 1
         self._check(self._yielded)
-        return batch
+        return self._pin(batch)
 
 
 class _Workers:
@@ -295,7 +296,7 @@ class _Pass:
         self._has_data = [True] * loader.num_workers
         self._asked = self._given = self._yielded = 0
         self._owner, self._answers = {}, {}
-        self._check = _count_check(loader)
+        self._check, self._pin = _count_check(loader), pinner(loader)
         for _ in range(loader.prefetch_factor * loader.num_workers):
             self._ask()
 
@@ -338,7 +339,7 @@ class _Pass:
                 answer.reraise()
             self._yielded += 1
             self._check(self._yielded)
-            return answer
+            return self._pin(answer)
         self._end()
         raise StopIteration
 

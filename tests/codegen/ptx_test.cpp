@@ -171,6 +171,22 @@ TEST(Ptx, RowsAndColumnsAssemble) {
   }
 }
 
+TEST(Ptx, BoolsAreCompared) {
+  for (const char* op : {"eq", "ne", "lt", "le"})
+    for (const char* axis : {"outer", "none"})
+      expect_assembles(ptx_of(fmt::format(R"(kernel k(x: f32 in, y: b8 in, z: b8 out) sizes(s0) vector {}
+for i0 < s0
+  stage
+    %0 = load f32 x[i0]
+    %1 = cast b8 %0
+    %2 = load b8 y[i0]
+    %3 = {} b8 %1, %2
+    store z[i0] = %3
+)",
+                                          axis, op)),
+                       op);
+}
+
 TEST(Ptx, RandomKernelsAssemble) {
   const int64_t count = number_from("FLAMBEAU_FUZZ_COUNT", 60), seed = number_from("FLAMBEAU_FUZZ_SEED", 1);
   int failures = 0;

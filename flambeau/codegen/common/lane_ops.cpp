@@ -146,13 +146,6 @@ Val LaneOps::emit(ScalarOp op, DType dtype, Val a, Val b, Val c) {
     out.count = std::max(out.count, lanes(all[n]).count);
     out.level = std::max(out.level, lanes(all[n]).level);
   }
-  const bool is_shared =
-      op == ScalarOp::Div && lanes(b).count == 1 && (lanes(a).count > 1 || lanes(b).level < out.level);
-  if (is_shared && is_floating(a.dtype) && out.level == level())
-    if (Value* quotient = divide_by_uniform(a.dtype, lanes(a), lanes(b))) {
-      out.re = quotient;
-      return add_lanes(a.dtype, out);
-    }
   const Lanes x = widened(a, out.count), y = operands > 1 ? widened(b, out.count) : Lanes{},
               z = operands > 2 ? widened(c, out.count) : Lanes{};
   const DType result = loop::result_dtype(op, dtype, a.dtype, b.dtype), d = a.dtype;
@@ -508,6 +501,12 @@ Value* LaneOps::compare(ScalarOp op, DType d, const Lanes& a, const Lanes& b) {
                            : op == ScalarOp::Lt ? P::FCMP_OLT
                                                 : P::FCMP_OLE;
     return b_.CreateFCmp(predicate, a.re, b.re);
+  }
+  if (d == DType::Bool) {  // not every machine compares single bits
+    if (op == ScalarOp::Eq) return b_.CreateNot(b_.CreateXor(a.re, b.re));
+    if (op == ScalarOp::Ne) return b_.CreateXor(a.re, b.re);
+    return op == ScalarOp::Lt ? b_.CreateAnd(b_.CreateNot(a.re), b.re)
+                              : b_.CreateOr(b_.CreateNot(a.re), b.re);
   }
   const bool is_signed = info(d).is_signed;
   const auto predicate = op == ScalarOp::Eq   ? P::ICMP_EQ

@@ -61,9 +61,6 @@ class LaneOps : public ScalarOps {
  protected:
   /// The operation on values that no instruction computes.
   virtual llvm::Value* call_library(ScalarOp op, DType d, llvm::Value* a, llvm::Value* b, int count);
-  /// a / b where b is the same for all lanes or changes less often than a, at the insertion point; null: as
-  /// any other quotient.
-  virtual llvm::Value* divide_by_uniform(DType, const Lanes& /*a*/, const Lanes& /*b*/) { return nullptr; }
 
   llvm::IRBuilder<>& b_;
   llvm::Function* function_;

@@ -14,7 +14,6 @@ class GpuBody : public BodyEmitter {
 
  protected:
   llvm::Value* call_library(ScalarOp op, DType d, llvm::Value* a, llvm::Value* b, int count) override;
-  llvm::Value* divide_by_uniform(DType d, const Lanes& a, const Lanes& b) override;
   bool is_contended(const loop::Store& s) const override { return contended_.contains(&s); }
   void combine_atomically(DType d, loop::StoreMode mode, llvm::Value* pointer, const Lanes& value) override;
 

@@ -6,6 +6,8 @@
 #include "flambeau/base/option.h"
 #include "flambeau/base/parallel.h"
 #include "flambeau/base/small_vector.h"
+#include "flambeau/codegen/cpu/object_cache.h"
+#include "flambeau/library/cuda/assembler.h"
 #include "flambeau/runtime/cuda/host_kernel.h"
 #include "flambeau/runtime/cuda/reports.h"
 
@@ -67,7 +69,27 @@ class Kernel final : public codegen::Launchable {
     return out + "\n\n" + ptx;
   }
 
+  // Machine code from the cache on disk or from nvJitLink; empty where the driver has to make it.
+  std::string cubin() const {
+    const std::string assembler = library::cuda::assembler_version();
+    if (assembler.empty()) return {};
+    const DeviceFacts& f = facts(device_);
+    const int capability = 10 * f.major + f.minor;
+    const codegen::ObjectCache disk;
+    const Hash128 key = hash128(fmt::format("cubin|{}|{}|{}", assembler, capability, code_->ptx()));
+    if (auto known = disk.load(key)) return *known;
+    std::string made = library::cuda::assemble(code_->ptx(), capability);
+    if (!made.empty()) disk.store(key, made);
+    return made;
+  }
+
   void load(const loop::Kernel& k) {
+    if (const std::string code = cubin();
+        !code.empty() &&
+        driver().cuModuleLoadDataEx(&module_, code.data(), 0, nullptr, nullptr) == CUDA_SUCCESS) {
+      FL_CUDA(cuModuleGetFunction, &function_, module_, "kernel");
+      return;
+    }
     const std::string text = image(k, code_->ptx());
     std::vector<char> log(8192);
     CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};

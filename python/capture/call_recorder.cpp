@@ -19,7 +19,7 @@ int32_t traced_calls() {
 bool changes_state(PyObject* f) {
   return Builtins::changes_tensor(f) ||
          Builtins::is_named(f, {"setattr", "_set_grad_enabled", "_set_autocast", "_set_autocast_caches",
-                                "_autocast_depth", "_set_inference"});
+                                "_set_autocast_caches", "_autocast_depth", "_set_inference"});
 }
 
 /// Calls a method of the recorder, which is no part of the program. Null with an error set.

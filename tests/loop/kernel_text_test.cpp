@@ -72,6 +72,10 @@ TEST(KernelText, SaysWhichLineIsWrong) {
             "line 4 of the kernel: expected 2 operands of add, got ''");
   EXPECT_EQ(message("kernel k(x: f32 out) vector none\nstage\n%0 = constant i64 1\nstore x[0] = %0"),
             "kernel k: store x[0] = %0: the value is int64, the buffer float32");
+  EXPECT_EQ(message("kernel k(x: f32 in) vector inner lanes 48\nstage\n%0 = load f32 x[0]"),
+            "kernel k: vector: expected a power of two up to 1024 as the number of lanes, got 48");
+  EXPECT_EQ(message("kernel k(x: f32 value) sizes(s0) vector none\nfor i0 < s0\nstage\n%0 = load f32 x[i0]"),
+            "kernel k: %0 = load x[i0]: a buffer that is given by value is read at index 0");
   EXPECT_EQ(message("kernel k(x: f32 in) vector none\nstage\n%0 = constant f32 1\nstore x[0] = %0"),
             "kernel k: store x[0] = %0: x is declared as read only");
   EXPECT_EQ(message("kernel k(x: f32 out) vector none\nstage\n%0 = load f32 x[i0]"),

@@ -55,6 +55,9 @@ Tensor pinned(const Tensor& t);
 Ref<Storage> pinned_copy(const void* data, int64_t bytes);
 bool is_pinned(const Storage& s);
 
+/// What "cuda" without a number means to this thread.
+int current_cuda_device();
+
 /// This thread's stream of a CUDA device, as DLPack names it.
 int64_t dlpack_stream(int device);
 /// A stream that DLPack names so (-1: none) waits for this thread's work on the device.

@@ -242,15 +242,16 @@ std::optional<DType> as_dtype(nb::handle h) {
   return std::nullopt;
 }
 
-namespace {
-/// What "cuda" without a number means.
-Device present_cuda_device() {
+int current_cuda_device() {
 #ifdef FLAMBEAU_CUDA
-  return {DeviceType::CUDA, static_cast<int8_t>(runtime::cuda::current_device())};
+  return runtime::cuda::current_device();
 #else
-  return {DeviceType::CUDA, 0};
+  return 0;
 #endif
 }
+
+namespace {
+Device present_cuda_device() { return {DeviceType::CUDA, static_cast<int8_t>(current_cuda_device())}; }
 }  // namespace
 
 std::optional<Device> as_device(nb::handle h) {

@@ -15,8 +15,8 @@ namespace fl::python::capture {
 thread_local Capturing* capturing = nullptr;
 
 Modes Modes::now() {
-  return {dispatch_state().grad_enabled, dispatch_state().inference, autocast_state(), fl::default_dtype(),
-          python::default_device()};
+  return {dispatch_state().grad_enabled, dispatch_state().inference, autocast_state(),
+          fl::default_dtype(),           python::default_device(),   current_cuda_device()};
 }
 void Modes::set() const {
   dispatch_state().grad_enabled = grad_enabled;
@@ -26,7 +26,8 @@ void Modes::set() const {
 bool Modes::operator==(const Modes& o) const {
   return grad_enabled == o.grad_enabled && inference == o.inference && autocast.mode() == o.autocast.mode() &&
          autocast.depth == o.autocast.depth && autocast.caches == o.autocast.caches &&
-         default_dtype == o.default_dtype && default_device == o.default_device;
+         default_dtype == o.default_dtype && default_device == o.default_device &&
+         cuda_device == o.cuda_device;
 }
 
 bool is_logged(std::string_view what) {
@@ -62,7 +63,8 @@ bool accepts(Region& region, Frame* frame, std::vector<PyObject*>& places, Tenso
   if (!(Modes::now() == region.modes_before)) {
     if (why)
       *why =
-          "gradients, autocast, inference mode, the default dtype or the default device are in another state";
+          "gradients, autocast, inference mode, the default dtype, the default device or the current CUDA "
+          "device are in another state";
     return false;
   }
   if (!region.guards.check(frame, places, why)) return false;

@@ -25,6 +25,7 @@ struct Modes {
   AutocastState autocast;
   DType default_dtype;
   std::optional<Device> default_device;
+  int cuda_device;  ///< what "cuda" means
   static Modes now();
   void set() const;
   bool operator==(const Modes& o) const;

@@ -50,10 +50,14 @@ class saved_tensors_hooks:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Saved tensors wait in the CPU's memory."""
+    """Saved tensors wait in the CPU's memory; pin_memory: in its page-locked part."""
 
     def __init__(self, pin_memory=False, device_type="cuda"):
-        super().__init__(lambda t: (t.device, t.cpu()), lambda packed: packed[1].to(packed[0]))
+        def pack(t):
+            pins = pin_memory and t.is_cuda
+            return t.device, t.cpu().pin_memory() if pins else t.cpu()
+
+        super().__init__(pack, lambda packed: packed[1].to(packed[0], non_blocking=pin_memory))
 
 
 _disabled = []

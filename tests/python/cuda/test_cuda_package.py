@@ -51,6 +51,24 @@ def test_current_device():
     assert cuda.current_device() == 0 and cuda.can_device_access_peer(0, "cuda:1")
 
 
+@two_devices
+def test_compiled_functions_follow_the_current_device():
+    f = fl.compile(lambda: fl.ones(2, device="cuda") * 2)
+
+    def inside(x):
+        with cuda.device(1):
+            y = fl.ones(2, device="cuda")
+        return y * 2, fl.ones(2, device="cuda") + x
+
+    assert f().device.index == 0
+    with cuda.device(1):
+        assert f().device.index == 1
+    assert f().device.index == 0
+    for _ in range(2):
+        y, z = fl.compile(inside)(1)
+        assert y.device.index == 1 and z.device.index == 0 and cuda.current_device() == 0
+
+
 def test_streams():
     s = cuda.Stream()
     assert cuda.current_stream() == cuda.default_stream() != s and cuda.default_stream().cuda_stream == 0

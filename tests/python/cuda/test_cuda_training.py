@@ -178,3 +178,13 @@ def test_loaders_pin_what_workers_make():
     data = fl.utils.data.TensorDataset(fl.arange(6.0))
     batches = [x for x, in fl.utils.data.DataLoader(data, batch_size=2, num_workers=1, pin_memory=True)]
     assert all(x.is_pinned() for x in batches) and fl.cat(batches).tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_saved_tensors_wait_on_the_cpu():
+    x = fl.rand(3, device="cuda", requires_grad=True)
+    with fl.autograd.graph.save_on_cpu(pin_memory=True):
+        y = x.exp() * x
+    y.sum().backward()
+    z = x.detach().clone().requires_grad_()
+    (z.exp() * z).sum().backward()
+    assert x.grad.tolist() == z.grad.tolist()

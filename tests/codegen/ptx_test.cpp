@@ -187,6 +187,21 @@ for i0 < s0
                        op);
 }
 
+// PTX does not say what the absolute value of the smallest integer is.
+TEST(Ptx, AbsoluteValuesWrap) {
+  for (const char* type : {"i8", "i16", "i32", "i64"}) {
+    const auto k = parse_kernel(fmt::format(R"(kernel k(x: {0} in, y: {0} out) sizes(s0) vector outer
+for i0 < s0
+  stage
+    %0 = load {0} x[i0]
+    %1 = abs {0} %0
+    store y[i0] = %1
+)",
+                                            type));
+    EXPECT_EQ(make_kernel_ptx(k, {}).find("abs.s"), std::string::npos) << type;
+  }
+}
+
 TEST(Ptx, RandomKernelsAssemble) {
   const int64_t count = number_from("FLAMBEAU_FUZZ_COUNT", 60), seed = number_from("FLAMBEAU_FUZZ_SEED", 1);
   int failures = 0;

@@ -313,7 +313,11 @@ Value* LaneOps::integer_op(ScalarOp op, DType d, Value* a, Value* b, Value* c) {
     case ScalarOp::Neg:
       return b_.CreateNeg(a);
     case ScalarOp::Abs:
-      return is_signed ? b_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, a, b_.getFalse()) : a;
+      if (!is_signed) return a;
+      if (machine_.abs_wraps) return b_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, a, b_.getFalse());
+      // As a product, which is not made an abs again.
+      return b_.CreateMul(a,
+                          b_.CreateSelect(b_.CreateICmpSLT(a, integer(a, 0)), integer(a, -1), integer(a, 1)));
     case ScalarOp::Not:
       return b_.CreateNot(a);
     case ScalarOp::Add:

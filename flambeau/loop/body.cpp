@@ -34,7 +34,7 @@ class NodeBody : public BodyOps {
     // Where another mask already excludes the point the index may be anything.
     const Val passes = mask_.id < 0 ? ok : b.bit_or(ok, b.bit_not(mask_));
     b.check(passes, i,
-            fmt::format("{}: index {{}} is out of bounds for a dimension of size {}", name, size.str()));
+            fmt::format("{}: index {{}} is out of bounds for a dimension of size {{{}}}", name, size.str()));
     *valid = ok;
     return Builder::symbol_of(b.select(ok, wrapped, zero));
   }

@@ -294,7 +294,8 @@ class Interpreter {
   }
   void check(const Assert& a) {
     if (failure_ || recorder_.slots[slot_of_[a.condition].id].get<bool>()) return;
-    failure_ = failure_message(a.message, k_.insts[a.value].dtype, recorder_.slots[slot_of_[a.value].id]);
+    failure_ = failure_message(a.message, k_.insts[a.value].dtype, recorder_.slots[slot_of_[a.value].id],
+                               k_.sizes, sizes_);
   }
   void run(const Store& s) {
     if (s.mask >= 0 && !recorder_.slots[slot_of_[s.mask].id].get<bool>()) return;
@@ -334,7 +335,24 @@ void interpret(const Kernel& k, std::span<void* const> buffers, std::span<const 
   Interpreter(k, buffers, sizes, params).run();
 }
 
-std::string failure_message(std::string_view message, DType dtype, const ScalarBits& value) {
+namespace {
+// "{s0*4}" as a number.
+std::string size_text(std::string_view expression, std::span<const Expr> symbols,
+                      std::span<const int64_t> sizes) {
+  try {
+    return fmt::format("{}", sym::evaluate(sym::parse(expression), [&](const Expr& s) {
+                         for (size_t n = 0; n < sizes.size(); ++n)
+                           if (symbols[n].name() == s.name()) return sizes[n];
+                         FL_RAISE(ValueError, "no value for {}", s.name());
+                       }));
+  } catch (const Error&) {
+    return "unknown";  // a kernel of a GPU is over, or has no other use for the size
+  }
+}
+}  // namespace
+
+std::string failure_message(std::string_view message, DType dtype, const ScalarBits& value,
+                            std::span<const Expr> symbols, std::span<const int64_t> sizes) {
   std::string text;
   if (is_integral(dtype, true)) {
     text = fmt::format("{}", evaluate(ScalarOp::Cast, DType::Int64, dtype, value).get<int64_t>());
@@ -343,9 +361,16 @@ std::string failure_message(std::string_view message, DType dtype, const ScalarB
     const double number = evaluate(ScalarOp::Cast, DType::Float64, dtype, value).get<double>();
     text = std::isnan(number) ? "nan" : fmt::format("{}", number);
   }
-  std::string out(message);
-  if (const size_t at = out.find("{}"); at != std::string::npos) out.replace(at, 2, text);
-  return out;
+  std::string out;
+  for (size_t open; (open = message.find('{')) != std::string::npos;) {
+    const size_t close = message.find('}', open);
+    if (close == std::string::npos) break;
+    out += message.substr(0, open);
+    const std::string_view inside = message.substr(open + 1, close - open - 1);
+    out += inside.empty() ? text : size_text(inside, symbols, sizes);
+    message.remove_prefix(close + 1);
+  }
+  return out.append(message);
 }
 
 }  // namespace fl::loop

@@ -20,7 +20,10 @@ class OutOfBoundsError : public IndexError {
 void interpret(const Kernel& k, std::span<void* const> buffers, std::span<const int64_t> sizes,
                std::span<const ScalarBits> params = {});
 
-/// The message of a failed check with the value in place of "{}".
-std::string failure_message(std::string_view message, DType dtype, const ScalarBits& value);
+/// The message of a failed check of a kernel with these symbols for sizes: the value in place of "{}", and
+/// numbers in place of expressions over the sizes, which are given in the same order (none: what they are is
+/// not known any more).
+std::string failure_message(std::string_view message, DType dtype, const ScalarBits& value,
+                            std::span<const Expr> symbols, std::span<const int64_t> sizes);
 
 }  // namespace fl::loop

@@ -79,7 +79,8 @@ struct Store {
 };
 
 /// A condition on run-time data. A false one makes the launch raise IndexError with the message, in which
-/// "{}" stands for the value; the kernel still touches no memory outside its buffers.
+/// "{}" stands for the value and "{s0*4}" for what an expression over the sizes is in this launch; the kernel
+/// still touches no memory outside its buffers.
 struct Assert {
   int32_t condition;
   int32_t value;

@@ -281,11 +281,10 @@ int64_t split_count(const CanonicalReduction& r, const MachineShape& machine) {
     points += l;
     longest = std::max(longest, l);
   }
-  const MachineShape::Split& split = r.columns ? machine.columns : machine.rows;
-  if (!is_splittable(r.lowered.reduce) || r.output_log > split.few_outputs || points < split.many_points)
+  if (!is_splittable(r.lowered.reduce) || r.output_log > machine.few_outputs || points < machine.many_points)
     return 1;
-  int pieces = split.pieces - std::max(0, r.output_log - split.shared);
-  if (split.least_points > 0) pieces = std::min({pieces, points - split.least_points, longest - 1});
+  if (!machine.fewer_pieces) return int64_t{1} << machine.pieces;
+  const int pieces = std::min({machine.pieces - r.output_log, points - machine.least_points, longest - 1});
   return int64_t{1} << std::max(pieces, 0);
 }
 

@@ -12,21 +12,21 @@ struct MachineShape {
   /// Reductions across memory have partial results, too, instead of one point after the other.
   bool cuts_columns = false;
   /// Reductions with few outputs are cut into pieces, which are combined afterwards. All numbers are log2.
-  struct Split {
-    int few_outputs = 9, many_points = 12;
-    int pieces = 4;        ///< of one with few outputs
-    int shared = 62;       ///< Outputs that one part of the machine takes: with more there are fewer pieces.
-    int least_points = 0;  ///< of a piece
-  };
-  Split rows{}, columns{};  ///< Reductions along memory, and across it.
+  int few_outputs = 9, many_points = 12;
+  int pieces = 4;             ///< of a reduction to one output
+  bool fewer_pieces = false;  ///< For more outputs: pieces and outputs together stay the same,
+  int least_points = 0;       ///< and pieces have at least so many points.
 
   static MachineShape of(Device d) {
     MachineShape m;
     if (d.type == DeviceType::CPU) return m;
     m.lanes = 512;
     m.cuts_columns = true;
-    m.rows = {.few_outputs = 10, .many_points = 14, .pieces = 11, .shared = 0, .least_points = 10};
-    m.columns = m.rows;
+    m.few_outputs = 10;
+    m.many_points = 14;
+    m.pieces = 11;
+    m.fewer_pieces = true;
+    m.least_points = 10;
     return m;
   }
 };

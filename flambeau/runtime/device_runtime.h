@@ -30,9 +30,9 @@ DeviceRuntime& runtime_of(Device d);
 /// Called once, before the first tensor of such a device.
 void install_runtime(DeviceType type, DeviceRuntime* r);
 
-/// The elements in another dtype (or the same) on another device, in the same layout where that is dense. The
-/// host does not wait for a copy to a GPU, or between GPUs; it waits for one from a GPU unless
-/// `non_blocking`.
+/// The elements in another dtype (or the same) on another device, in the same layout where that is dense.
+/// What the current stream does next finds them there; unless `non_blocking` the host may use its side at
+/// once, too.
 Tensor moved(const Tensor& t, DType dtype, Device device, bool non_blocking = false);
 /// Writes the elements, which are broadcast to the target's sizes, to a target on another device.
 void move_into(const Tensor& target, const Tensor& t, bool non_blocking);

@@ -103,7 +103,7 @@ Outcome run_on_gpu(const GpuKernel& kernel, const loop::Kernel& k, const std::ve
   FL_CHECK(slot.state == 2 && slot.kernel == 7, ValueError, "the error slot has state {} and kernel {}",
            slot.state, slot.kernel);
   const GpuCode::Check& check = kernel.code().checks().at(slot.check);
-  out.error = loop::failure_message(check.message, check.dtype, slot.value);
+  out.error = loop::failure_message(check.message, check.dtype, slot.value, k.sizes, sizes);
   return out;
 }
 

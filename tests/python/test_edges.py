@@ -15,6 +15,16 @@ def test_an_index_from_data_outside_is_an_error_of_both_types(kind):
         torch.index_select(x, 0, torch.tensor([3]))
 
 
+def test_an_index_outside_is_told_with_the_size():
+    x = torch.arange(6.0).reshape(2, 3)
+    for kernel in (torch.gather, torch.compile(torch.gather, dynamic=True)):
+        for size in (3, 5):
+            with pytest.raises(IndexError, match=f"index {size} is out of bounds for a dimension of size {size}$"):
+                kernel(torch.ones(2, size), 1, torch.tensor([[size]]))
+    with pytest.raises(IndexError, match="index 7 is out of bounds for a dimension of size 3$"):
+        x[:, torch.tensor([7])]
+
+
 @pytest.mark.parametrize("name", ["floor_divide", "remainder", "fmod"])
 def test_integers_divided_by_a_tensor_with_a_zero(name):
     function = getattr(torch, name)

@@ -18,6 +18,7 @@ def run(*arguments):
     ("import sys, torch; print(sys.argv)", "['-c', 'a', 'b']"),
     ("import torch; print(torch.float32, torch.version.hip, torch.xpu.is_available())",
      "torch.float32 None False"),
+    ("import importlib.util as u; print(u.find_spec('torchaudio'))", "None"),
 ])
 def test_programs(program, printed):
     out, errors, code = run("-c", program, "a", "b")

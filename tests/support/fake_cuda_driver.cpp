@@ -97,11 +97,8 @@ void report(const fl::loop::Kernel& k, const std::string& message, GpuErrorSlot*
     for (const fl::loop::Assert& a : stage.asserts) {
       const size_t hole = a.message.find("{}");
       const std::string before = a.message.substr(0, hole);
-      const std::string after = hole == std::string::npos ? "" : a.message.substr(hole + 2);
-      const bool fits = message.starts_with(before) && message.ends_with(after);
-      if (fits) {
-        const std::string value =
-            message.substr(before.size(), message.size() - before.size() - after.size());
+      if (message.starts_with(before)) {
+        const std::string value = message.substr(before.size());
         slot->check = check;
         slot->kernel = number;
         if (fl::is_integral(k.insts[a.value].dtype, true))

@@ -61,7 +61,7 @@ def timed(step, count=20):
     return statistics.median(times)
 
 
-def measure(name, mode=None):
+def measure(name):
     torch.manual_seed(0)
     model, loss_of, inputs = MODELS[name]()
     model, inputs = model.cuda().train(), [x.cuda() for x in inputs]
@@ -86,7 +86,7 @@ def measure(name, mode=None):
     row["eager_ms"] = timed(step_of(model))
     row["eager_peak"] = torch.cuda.max_memory_allocated() >> 20
     losses.append(step_of(model)().item())
-    compiled = torch.compile(model, mode=mode)
+    compiled = torch.compile(model)
     torch.cuda.reset_peak_memory_stats()
     start = time.perf_counter()
     losses.append(step_of(compiled)().item())

@@ -63,6 +63,7 @@ CompiledKernel::CompiledKernel(const loop::Kernel& k, const std::string& object,
   plan_ = reinterpret_cast<Plan>(object_->address("plan"));
   for (const loop::Stage& stage : k.stages)
     for (const loop::Assert& a : stage.asserts) checks_.push_back({a.message, k.insts[a.value].dtype});
+  if (!checks_.empty()) sizes_ = k.sizes;
 }
 
 CompiledKernel::~CompiledKernel() = default;
@@ -73,9 +74,10 @@ int64_t CompiledKernel::task_count(const int64_t* sizes) const {
   return plan[0];
 }
 
-void CompiledKernel::raise(const ErrorSlot& error) const {
+void CompiledKernel::raise(const ErrorSlot& error, const int64_t* sizes) const {
   const Check& check = checks_.at(static_cast<size_t>(error.check));
-  throw loop::OutOfBoundsError(loop::failure_message(check.message, check.dtype, error.value));
+  throw loop::OutOfBoundsError(
+      loop::failure_message(check.message, check.dtype, error.value, sizes_, {sizes, sizes_.size()}));
 }
 
 void CompiledKernel::launch(const LaunchArgs& args) const {
@@ -94,7 +96,7 @@ void CompiledKernel::launch(const LaunchArgs& args) const {
     });
   }
   if (error.failed.load(std::memory_order_acquire)) [[unlikely]]
-    raise(error);
+    raise(error, args.sizes);
 }
 
 namespace {

@@ -36,7 +36,7 @@ class CompiledKernel final : public Launchable {
  private:
   using Function = void (*)(void* const*, const int64_t*, const ScalarBits*, ErrorSlot*, int64_t, int64_t);
   using Plan = void (*)(const int64_t* sizes, int64_t* out);
-  [[noreturn]] void raise(const ErrorSlot& error) const;
+  [[noreturn]] void raise(const ErrorSlot& error, const int64_t* sizes) const;
 
   Function function_ = nullptr;
   Plan plan_ = nullptr;
@@ -49,6 +49,7 @@ class CompiledKernel final : public Launchable {
     DType dtype;
   };
   std::vector<Check> checks_;
+  std::vector<sym::Expr> sizes_;  // symbols of the sizes, for messages
 };
 
 /// Compiles a kernel, or finds it in the caches.

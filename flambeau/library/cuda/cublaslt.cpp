@@ -9,11 +9,6 @@
 namespace fl::library::cuda {
 namespace {
 
-struct Loaded {
-  CublasLt functions{};
-  std::string problem;
-};
-
 std::string load(CublasLt& f) {
   const std::string file = fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR);
   const DynamicLibrary library = open_toolkit_library(file);
@@ -27,18 +22,11 @@ std::string load(CublasLt& f) {
   return "";
 }
 
-const Loaded& loaded() {
-  static const Loaded& result = *[] {
-    auto* out = new Loaded;  // used by destructors of static objects
-    out->problem = load(out->functions);
-    return out;
-  }();
-  return result;
-}
+const LoadedFunctions<CublasLt>& loaded() { return loaded_functions<CublasLt, load>(); }
 
 }  // namespace
 
-const CublasLt* find_cublaslt() { return loaded().problem.empty() ? &loaded().functions : nullptr; }
+const CublasLt* find_cublaslt() { return loaded().find(); }
 
 const std::string& why_no_cublaslt() { return loaded().problem; }
 

@@ -9,11 +9,6 @@
 namespace fl::library::cuda {
 namespace {
 
-struct Loaded {
-  Cudnn functions{};
-  std::string problem;
-};
-
 std::string load(Cudnn& f) {
   // cuDNN opens these by their names; once they are open it finds them wherever they lie.
   find_cublaslt();
@@ -30,14 +25,7 @@ std::string load(Cudnn& f) {
   return "";
 }
 
-const Loaded& loaded() {
-  static const Loaded& result = *[] {
-    auto* out = new Loaded;  // used by destructors of static objects
-    out->problem = load(out->functions);
-    return out;
-  }();
-  return result;
-}
+const LoadedFunctions<Cudnn>& loaded() { return loaded_functions<Cudnn, load>(); }
 
 struct SharedHandle {
   std::mutex mutex;
@@ -53,7 +41,7 @@ SharedHandle& shared_handle(int device) {
 
 }  // namespace
 
-const Cudnn* find_cudnn() { return loaded().problem.empty() ? &loaded().functions : nullptr; }
+const Cudnn* find_cudnn() { return loaded().find(); }
 
 const std::string& why_no_cudnn() { return loaded().problem; }
 

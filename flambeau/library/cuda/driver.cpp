@@ -9,11 +9,6 @@
 namespace fl::library::cuda {
 namespace {
 
-struct Loaded {
-  Driver driver{};
-  std::string problem;
-};
-
 std::string load(Driver& d) {
   const std::string given = option("FLAMBEAU_CUDA_DRIVER");
   static const DynamicLibrary library({given.empty() ? "libcuda.so.1" : given.c_str()});
@@ -33,23 +28,16 @@ std::string load(Driver& d) {
   return d.device_count > 0 ? "" : "NVIDIA's driver finds no device";
 }
 
-const Loaded& loaded() {
-  static const Loaded& result = *[] {
-    auto* out = new Loaded;  // used by destructors of static objects
-    out->problem = load(out->driver);
-    return out;
-  }();
-  return result;
-}
+const LoadedFunctions<Driver>& loaded() { return loaded_functions<Driver, load>(); }
 
 }  // namespace
 
-const Driver* find_driver() { return loaded().problem.empty() ? &loaded().driver : nullptr; }
+const Driver* find_driver() { return loaded().find(); }
 
 const Driver& driver() {
-  const Loaded& l = loaded();
-  FL_CHECK(l.problem.empty(), RuntimeError, "no CUDA device can be used: {}", l.problem);
-  return l.driver;
+  const Driver* d = find_driver();
+  FL_CHECK(d, RuntimeError, "no CUDA device can be used: {}", why_no_driver());
+  return *d;
 }
 
 const std::string& why_no_driver() { return loaded().problem; }

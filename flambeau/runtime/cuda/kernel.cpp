@@ -30,7 +30,12 @@ class Kernel final : public codegen::Launchable {
     load(k);
   }
   ~Kernel() override {
-    if (module_) driver().cuModuleUnload(module_);
+    try {
+      activate(device_);  // a module belongs to the current context
+      driver().cuModuleUnload(module_);
+    } catch (const Error&) {
+      // The process ends, and the driver has gone before.
+    }
   }
 
   void launch(const codegen::LaunchArgs& args) const override {
@@ -129,6 +134,7 @@ class Loaded {
     std::shared_ptr<Entry> entry;
     {
       std::lock_guard lock(mutex_);
+      if (entries_.size() >= prune_at_) prune();
       std::shared_ptr<Entry>& known = entries_[key];
       if (!known) known = std::make_shared<Entry>();
       entry = known;
@@ -145,8 +151,16 @@ class Loaded {
     std::mutex mutex;
     std::weak_ptr<const Kernel> kernel;
   };
+  // Drops entries whose kernels are gone and that no thread is loading.
+  void prune() {
+    std::erase_if(entries_,
+                  [](const auto& e) { return e.second.use_count() == 1 && e.second->kernel.expired(); });
+    prune_at_ = 2 * entries_.size() + 64;
+  }
+
   std::mutex mutex_;
   std::map<std::pair<const GpuCode*, int>, std::shared_ptr<Entry>> entries_;
+  size_t prune_at_ = 64;
 };
 
 Loaded& loaded() {

@@ -64,7 +64,7 @@ void raise_reports(int device) {
     code = all.codes.at(static_cast<size_t>(report.kernel));
   }
   const auto& check = code->checks().at(report.check);
-  throw loop::OutOfBoundsError(loop::failure_message(check.message, check.dtype, report.value));
+  throw loop::OutOfBoundsError(loop::failure_message(check.message, check.dtype, report.value, {}, {}));
 }
 
 }  // namespace fl::runtime::cuda

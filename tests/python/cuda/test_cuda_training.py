@@ -134,6 +134,18 @@ def test_state_goes_to_the_parameters_device():
     assert_same([twin.weight.detach().cpu()], [model.weight.detach()])
 
 
+def test_compiled_functions_over_two_kinds_of_devices():
+    """Tensors of the CPU are brought to the device, and results that belong on the CPU come back."""
+    def f(a, b):
+        return (a.to("cuda") * 2 + b).cpu(), a + 1, b * 3
+
+    a, b = fl.arange(6.0).reshape(2, 3), fl.ones(3, device="cuda")
+    for got, expected in zip(fl.compile(f)(a, b), f(a, b), strict=True):
+        assert got.device == expected.device and fl.equal(got, expected)
+    changed = a.clone()
+    assert fl.compile(lambda x: x.add_((b * 2).cpu()))(changed) is changed and fl.equal(changed, a + 2)
+
+
 def test_modules_move():
     model = nn.Sequential(nn.Conv2d(1, 2, 1), nn.BatchNorm2d(2))
     assert model.cuda() is model and all(v.is_cuda for v in model.state_dict().values())

@@ -145,8 +145,15 @@ void bench_attention(int64_t batch, int64_t heads, int64_t tokens, int64_t width
   const Memory q(elements, d.dtype), k(elements, d.dtype), v(elements, d.dtype), o(elements, d.dtype);
   const Memory g(elements, d.dtype), dq(elements, d.dtype), dk(elements, d.dtype), dv(elements, d.dtype);
   const Memory stats(batch * heads * tokens, ScalarKind::F32);
-  const AttentionData data{q.data(), k.data(),  v.data(),  o.data(), stats.data(),
-                           g.data(), dq.data(), dk.data(), dv.data()};
+  const AttentionData data{.query = q.data(),
+                           .key = k.data(),
+                           .value = v.data(),
+                           .output = o.data(),
+                           .stats = stats.data(),
+                           .output_gradient = g.data(),
+                           .query_gradient = dq.data(),
+                           .key_gradient = dk.data(),
+                           .value_gradient = dv.data()};
   for (const AttentionPass pass : {AttentionPass::ForwardWithStats, AttentionPass::Backward}) {
     d.pass = pass;
     const double products = pass == AttentionPass::Backward ? 5 : 2;

@@ -23,9 +23,13 @@ enum Tensor : int64_t {
   kKeyGradient,
   kValueGradient,
   kRowSums,  // of output times its gradient: scratch
+  kBias,
+  kSeed,
+  kOffset,
   kScale,
   kMinusInfinity,
-  kOne,
+  kKept,  // the share of weights that dropout keeps
+  kOneByKept,
   kFirstVirtual,
 };
 
@@ -55,7 +59,14 @@ class AttentionGraph {
     stats_.is_virtual = d_.pass == AttentionPass::Forward;
     builder_.pointwise(CUDNN_POINTWISE_ADD, max, &logarithm, stats_);
     const CudnnTensor weights = builder_.virtual_tensor(scores.sizes, type_);
-    builder_.pointwise(CUDNN_POINTWISE_DIV, exponentials, &sum, weights);
+    if (d_.dropout == 0) {
+      builder_.pointwise(CUDNN_POINTWISE_DIV, exponentials, &sum, weights);
+    } else {
+      const CudnnTensor all = builder_.pointwise(CUDNN_POINTWISE_DIV, exponentials, sum);
+      const CudnnTensor kept = builder_.pointwise(CUDNN_POINTWISE_MUL, all, kept_ones(scores.sizes));
+      const CudnnTensor factor = CudnnBuilder::number(kOneByKept);
+      builder_.pointwise(CUDNN_POINTWISE_MUL, kept, &factor, weights);
+    }
     builder_.matmul(weights, value_, output_);
     return builder_.operations();
   }
@@ -65,25 +76,35 @@ class AttentionGraph {
     const CudnnTensor output_gradient =
         tensor(kOutputGradient, d.heads, d.queries, d.value_width, d.output_gradient_strides);
     const CudnnTensor row_sums = rows(kRowSums), scale = CudnnBuilder::number(kScale),
-                      one = CudnnBuilder::number(kOne);
+                      share = CudnnBuilder::number(kKept), factor = CudnnBuilder::number(kOneByKept);
+    const bool drops = d.dropout != 0;
+    CudnnTensor ones;
+    if (drops) ones = kept_ones({d.batch, d.heads, d.queries, d.keys});
+    const auto kept = [&](const CudnnTensor& x) {
+      return drops ? builder_.pointwise(CUDNN_POINTWISE_MUL, x, ones) : x;
+    };
+    const auto scaled = [&](const CudnnTensor& x) {
+      return drops ? builder_.pointwise(CUDNN_POINTWISE_MUL, x, factor) : x;
+    };
     const CudnnTensor products = builder_.pointwise(CUDNN_POINTWISE_MUL, output_gradient, output_);
     const CudnnTensor sums = builder_.virtual_tensor(row_sums.sizes);
     builder_.reduce(CUDNN_REDUCE_TENSOR_ADD, products, sums);
-    builder_.pointwise(CUDNN_POINTWISE_MUL, sums, &one, row_sums);
+    builder_.pointwise(CUDNN_POINTWISE_MUL, sums, &share, row_sums);
 
     const CudnnTensor differences = builder_.pointwise(CUDNN_POINTWISE_SUB, scaled_scores(), stats_);
     const CudnnTensor weights = builder_.pointwise(CUDNN_POINTWISE_EXP, masked(differences));
-    by_heads(weights, output_gradient,
-             tensor(kValueGradient, d.key_heads, d.keys, d.value_width, d.value_strides));
+    by_heads(scaled(kept(weights)), output_gradient,
+             tensor(kValueGradient, d.key_heads, d.keys, d.value_width, d.value_gradient_strides));
 
-    const CudnnTensor weight_gradient = builder_.matmul(output_gradient, transposed(value_));
+    const CudnnTensor weight_gradient = kept(builder_.matmul(output_gradient, transposed(value_)));
     const CudnnTensor centered = builder_.pointwise(CUDNN_POINTWISE_SUB, weight_gradient, row_sums);
-    const CudnnTensor unscaled = builder_.pointwise(CUDNN_POINTWISE_MUL, centered, weights);
+    const CudnnTensor unscaled = scaled(builder_.pointwise(CUDNN_POINTWISE_MUL, centered, weights));
     const CudnnTensor score_gradient = virtual_like(unscaled);
     builder_.pointwise(CUDNN_POINTWISE_MUL, unscaled, &scale, score_gradient);
-    by_heads(score_gradient, query_, tensor(kKeyGradient, d.key_heads, d.keys, d.width, d.key_strides));
+    by_heads(score_gradient, query_,
+             tensor(kKeyGradient, d.key_heads, d.keys, d.width, d.key_gradient_strides));
     builder_.matmul(score_gradient, builder_.transposed(key_transposed_, type_),
-                    tensor(kQueryGradient, d.heads, d.queries, d.width, d.query_strides));
+                    tensor(kQueryGradient, d.heads, d.queries, d.width, d.query_gradient_strides));
     return builder_.operations();
   }
 
@@ -112,8 +133,23 @@ class AttentionGraph {
   }
 
   CudnnTensor scaled_scores() {
-    return builder_.pointwise(CUDNN_POINTWISE_MUL, builder_.matmul(query_, key_transposed_),
-                              CudnnBuilder::number(kScale));
+    const CudnnTensor scores = builder_.pointwise(
+        CUDNN_POINTWISE_MUL, builder_.matmul(query_, key_transposed_), CudnnBuilder::number(kScale));
+    if (d_.bias_batch == 0) return scores;
+    CudnnTensor bias = tensor(kBias, d_.bias_heads, d_.queries, d_.keys, d_.bias_strides);
+    bias.sizes[0] = d_.bias_batch;
+    return builder_.pointwise(CUDNN_POINTWISE_ADD, scores, bias);
+  }
+  /// 1 where dropout keeps a weight, else 0.
+  CudnnTensor kept_ones(const std::vector<int64_t>& sizes) {
+    return builder_.bernoulli(sizes, 1 - d_.dropout, whole_number(kSeed), whole_number(kOffset));
+  }
+  static CudnnTensor whole_number(Tensor id) {
+    CudnnTensor t;
+    t.id = id;
+    t.type = CUDNN_DATA_INT64;
+    t.sizes = t.strides = {1, 1, 1, 1};
+    return t;
   }
   CudnnTensor masked(const CudnnTensor& scores) {
     if (!d_.causal) return scores;
@@ -144,7 +180,9 @@ class LibraryAttention final : public DeviceAttention {
   std::string implementation() const override { return plan_->name(); }
 
   void run(const AttentionData& data, CUstream stream, DeviceWorkspace& workspace) const override {
-    static constexpr float kInfinity = -std::numeric_limits<float>::infinity(), kUnit = 1;
+    static constexpr float kInfinity = -std::numeric_limits<float>::infinity();
+    const float share = static_cast<float>(1 - desc_.dropout);
+    const float factor = static_cast<float>(1 / (1 - desc_.dropout));
     const bool backward = desc_.pass == AttentionPass::Backward;
     const int64_t plan_bytes = (plan_->workspace_bytes() + 255) / 256 * 256;
     const int64_t row_bytes = backward ? desc_.batch * desc_.heads * desc_.queries * 4 : 0;
@@ -156,6 +194,10 @@ class LibraryAttention final : public DeviceAttention {
                                                {kOutput, data.output},
                                                {kScale, &desc_.scale}};
     if (desc_.causal) arguments.push_back({kMinusInfinity, &kInfinity});
+    if (desc_.bias_batch != 0) arguments.push_back({kBias, data.bias});
+    // One number says where in all of the library's numbers those of this call are.
+    if (desc_.dropout != 0)
+      arguments.insert(arguments.end(), {{kSeed, data.seed}, {kOffset, data.seed}, {kOneByKept, &factor}});
     if (desc_.pass != AttentionPass::Forward) arguments.push_back({kStats, data.stats});
     if (backward)
       arguments.insert(arguments.end(), {{kOutputGradient, data.output_gradient},
@@ -163,7 +205,7 @@ class LibraryAttention final : public DeviceAttention {
                                          {kKeyGradient, data.key_gradient},
                                          {kValueGradient, data.value_gradient},
                                          {kRowSums, scratch + plan_bytes},
-                                         {kOne, &kUnit}});
+                                         {kKept, &share}});
     const CudnnHandle handle(device_);
     plan_->run(handle.get(), arguments, scratch, stream);
   }
@@ -174,12 +216,22 @@ class LibraryAttention final : public DeviceAttention {
   std::unique_ptr<const CudnnPlan> plan_;
 };
 
+/// Of the tensors that the pass has.
+std::vector<const AttentionDesc::Strides*> all_strides(const AttentionDesc& d) {
+  std::vector<const AttentionDesc::Strides*> all{&d.query_strides, &d.key_strides, &d.value_strides,
+                                                 &d.output_strides};
+  if (d.bias_batch != 0) all.push_back(&d.bias_strides);
+  if (d.pass == AttentionPass::Backward)
+    all.insert(all.end(), {&d.query_gradient_strides, &d.key_gradient_strides, &d.value_gradient_strides,
+                           &d.output_gradient_strides});
+  return all;
+}
+
 std::shared_ptr<const DeviceAttention> make_plan(const AttentionDesc& d, int device) {
   const bool empty = d.batch * d.heads * d.key_heads * d.queries * d.keys * d.width * d.value_width == 0;
   const bool half = scalar_bytes(d.dtype) == 2;
-  if (!find_cudnn() || empty || !half || d.heads % d.key_heads != 0) return nullptr;
-  for (const AttentionDesc::Strides* s :
-       {&d.query_strides, &d.key_strides, &d.value_strides, &d.output_strides})
+  if (!find_cudnn() || empty || !half || d.heads % d.key_heads != 0 || d.dropout >= 1) return nullptr;
+  for (const AttentionDesc::Strides* s : all_strides(d))
     if ((*s)[3] != 1) return nullptr;
   const CudnnHandle handle(device);
   AttentionGraph graph(d);
@@ -204,18 +256,23 @@ struct PlanKey {
 uint64_t AttentionDesc::hash() const {
   uint64_t h = hash_combine(static_cast<uint64_t>(pass) * 8 + static_cast<uint64_t>(dtype) * 2 + causal,
                             std::bit_cast<uint32_t>(scale));
-  for (const int64_t v : {batch, heads, key_heads, queries, keys, width, value_width}) h = hash_combine(h, v);
-  for (const Strides* s :
-       {&query_strides, &key_strides, &value_strides, &output_strides, &output_gradient_strides})
+  h = hash_combine(h, std::bit_cast<uint64_t>(dropout));
+  for (const int64_t v : {batch, heads, key_heads, queries, keys, width, value_width, bias_batch, bias_heads})
+    h = hash_combine(h, v);
+  for (const Strides* s : all_strides(*this))
     for (const int64_t v : *s) h = hash_combine(h, v);
   return h;
 }
 
 std::string AttentionDesc::text() const {
   const char* names[] = {"forward", "forward with stats", "backward"};
-  return fmt::format("attention {} {} batch {} heads {} of {} tokens {} and {} width {} and {} scale {}{}",
-                     names[static_cast<int>(pass)], scalar_name(dtype), batch, heads, key_heads, queries,
-                     keys, width, value_width, scale, causal ? " causal" : "");
+  std::string out =
+      fmt::format("attention {} {} batch {} heads {} of {} tokens {} and {} width {} and {} scale {}{}",
+                  names[static_cast<int>(pass)], scalar_name(dtype), batch, heads, key_heads, queries, keys,
+                  width, value_width, scale, causal ? " causal" : "");
+  if (dropout != 0) out += fmt::format(" dropout {}", dropout);
+  if (bias_batch != 0) out += fmt::format(" bias {} x {}", bias_batch, bias_heads);
+  return out;
 }
 
 void AttentionDesc::set_layout(bool tokens_first) {
@@ -223,9 +280,10 @@ void AttentionDesc::set_layout(bool tokens_first) {
     if (tokens_first) return {tokens * heads * width, width, heads * width, 1};
     return {heads * tokens * width, tokens * width, width, 1};
   };
-  query_strides = strides(heads, queries, width);
-  key_strides = strides(key_heads, keys, width);
-  value_strides = strides(key_heads, keys, value_width);
+  query_strides = query_gradient_strides = strides(heads, queries, width);
+  key_strides = key_gradient_strides = strides(key_heads, keys, width);
+  value_strides = value_gradient_strides = strides(key_heads, keys, value_width);
+  bias_strides = {bias_heads * queries * keys, queries * keys, keys, 1};
   output_strides = output_gradient_strides = strides(heads, queries, value_width);
 }
 

@@ -28,8 +28,14 @@ struct AttentionDesc {
   int64_t width = 0, value_width = 0;           // of a head: query and key, value and output
   bool causal = false;                          // a query sees the keys up to its own number
   float scale = 1;
-  /// A gradient has the strides of what it is the gradient of, but for output's.
-  Strides query_strides{}, key_strides{}, value_strides{}, output_strides{}, output_gradient_strides{};
+  /// The share of weights that become 0; the others are divided by what is left. Forward and Backward
+  /// drop the same ones for one seed. Which, the library says: no other kernel draws its numbers.
+  double dropout = 0;
+  /// Added to the scaled scores, for each query and key; 0: nothing. 1 or batch, 1 or heads.
+  int64_t bias_batch = 0, bias_heads = 0;
+  Strides query_strides{}, key_strides{}, value_strides{}, bias_strides{}, output_strides{};
+  Strides query_gradient_strides{}, key_gradient_strides{}, value_gradient_strides{},
+      output_gradient_strides{};
 
   bool operator==(const AttentionDesc&) const = default;
   uint64_t hash() const;
@@ -40,7 +46,9 @@ struct AttentionDesc {
 };
 
 struct AttentionData {
-  const void *query = nullptr, *key = nullptr, *value = nullptr;
+  const void *query = nullptr, *key = nullptr, *value = nullptr, *bias = nullptr;
+  /// For dropout: an int64 number on the device.
+  const void* seed = nullptr;
   /// stats: float32 [batch, heads, queries], the logarithm of each row's sum of exponentials.
   void *output = nullptr, *stats = nullptr;
   const void* output_gradient = nullptr;

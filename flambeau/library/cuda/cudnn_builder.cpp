@@ -114,6 +114,23 @@ void CudnnBuilder::reduce(cudnnReduceTensorOp_t operation, const CudnnTensor& x,
   add(std::move(step));
 }
 
+CudnnTensor CudnnBuilder::bernoulli(std::vector<int64_t> sizes, double probability, const CudnnTensor& seed,
+                                    const CudnnTensor& offset) {
+  const CudnnTensor result = virtual_tensor(std::move(sizes));
+  const cudnnRngDistribution_t distribution = CUDNN_RNG_DISTRIBUTION_BERNOULLI;
+  CudnnDescriptor rule(CUDNN_BACKEND_RNG_DESCRIPTOR);
+  rule.set(CUDNN_ATTR_RNG_DISTRIBUTION, CUDNN_TYPE_RNG_DISTRIBUTION, 1, &distribution);
+  rule.set(CUDNN_ATTR_RNG_BERNOULLI_DIST_PROBABILITY, probability);
+  rule.finalize();
+  CudnnDescriptor draw(CUDNN_BACKEND_OPERATION_RNG_DESCRIPTOR);
+  draw.set(CUDNN_ATTR_OPERATION_RNG_YDESC, result.descriptor());
+  draw.set(CUDNN_ATTR_OPERATION_RNG_DESC, rule);
+  draw.set(CUDNN_ATTR_OPERATION_RNG_SEED, seed.descriptor());
+  draw.set(CUDNN_ATTR_OPERATION_RNG_OFFSET_DESC, offset.descriptor());
+  add(std::move(draw));
+  return result;
+}
+
 CudnnTensor CudnnBuilder::transposed(const CudnnTensor& x, cudnnDataType_t type) {
   CudnnTensor result = virtual_tensor(x.sizes, type);
   result.strides = x.strides;

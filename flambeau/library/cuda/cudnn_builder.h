@@ -25,6 +25,9 @@ class CudnnBuilder {
   void matmul(const CudnnTensor& a, const CudnnTensor& b, const CudnnTensor& result);
   CudnnTensor matmul(const CudnnTensor& a, const CudnnTensor& b);
   void reduce(cudnnReduceTensorOp_t operation, const CudnnTensor& x, const CudnnTensor& result);
+  /// 1 with a probability, else 0: as the library draws them from two int64 numbers of the device.
+  CudnnTensor bernoulli(std::vector<int64_t> sizes, double probability, const CudnnTensor& seed,
+                        const CudnnTensor& offset);
   /// x with its last two dimensions exchanged, in another dtype.
   CudnnTensor transposed(const CudnnTensor& x, cudnnDataType_t type);
 

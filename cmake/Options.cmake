@@ -27,7 +27,8 @@ add_compile_options(-Wno-stringop-overread -Wno-stringop-overflow -Wno-array-bou
                     -Wno-missing-field-initializers)
 if(FLAMBEAU_SANITIZE)
   string(REPLACE ";" "," FLAMBEAU_SANITIZE_FLAG "${FLAMBEAU_SANITIZE}")
-  add_compile_options(-fsanitize=${FLAMBEAU_SANITIZE_FLAG} -fno-omit-frame-pointer -g1)
+  # -O1: compiles in two thirds of -O2's time, and stack traces keep more of their frames.
+  add_compile_options(-fsanitize=${FLAMBEAU_SANITIZE_FLAG} -O1 -fno-omit-frame-pointer -g1)
   add_link_options(-fsanitize=${FLAMBEAU_SANITIZE_FLAG})
   if("undefined" IN_LIST FLAMBEAU_SANITIZE)
     # With these g++ 12 takes std::string_view::find() in a constant expression, as schemas are parsed, for one that

@@ -5,10 +5,11 @@
 # PYTHON: an interpreter of the other machine's minor version, with the packages of tools/requirements.txt. There:
 #   FOLDER/run python3 -m pytest FOLDER/tests/python/cuda
 #   FOLDER/run FOLDER/bin/test_codegen --gtest_filter='Gpu*'
+#   FOLDER/run python3 FOLDER/fuzz.py FOLDER loops --count 10000 --jobs 16
 # The build folder is build-gpu (FLAMBEAU_BUILD_DIR=... another one).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-[ $# -ge 2 ] || { sed -n '2,8s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
+[ $# -ge 2 ] || { sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
 folder=$(realpath -m "$1") python=$2
 shift 2
 build=${FLAMBEAU_BUILD_DIR:-build-gpu}
@@ -28,6 +29,7 @@ for program in "$folder"/bin/*; do
 done
 cp -r tests/python "$folder/tests/"
 cp -r benchmarks "$folder/"
+cp tools/fuzz.py "$folder/"
 find "$folder" -name __pycache__ -prune -exec rm -rf {} +
 cat > "$folder/run" <<'RUN'
 #!/bin/bash

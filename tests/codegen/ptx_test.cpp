@@ -209,7 +209,7 @@ TEST(Ptx, RandomKernelsAssemble) {
     const RandomKernel random = random_kernel(static_cast<uint64_t>(seed + n));
     std::string problem;
     try {
-      const std::string ptx = make_kernel_ptx(random.kernel, {.deterministic = n % 2 == 0});
+      const std::string ptx = make_kernel_ptx(random.kernel, {.deterministic = (seed + n) % 2 == 1});
       if (has_assembler()) problem = assemble(ptx);
       if (!problem.empty()) problem += "\n" + ptx;
     } catch (const NotImplementedError&) {

@@ -31,11 +31,31 @@ std::optional<Expr> stride(const Expr& index, const Expr& variable) {
   return a ? std::optional(a->first) : std::nullopt;
 }
 
-int64_t stride_hint(const Expr& index, const Expr& variable, const Hint& hint) {
-  auto s = stride(index, variable);
-  if (!s) return 1 << 20;
-  // Data-dependent strides cannot be.
-  return std::abs(hint(*s));
+bool is_variable_of(const Kernel& k, const Expr& e) {
+  const auto is_its = [&](const Range& r) { return r.variable == e; };
+  return std::any_of(k.outer.begin(), k.outer.end(), is_its) ||
+         std::any_of(k.stages.begin(), k.stages.end(),
+                     [&](const Stage& s) { return std::any_of(s.inner.begin(), s.inner.end(), is_its); });
+}
+
+// Where an index is not affine, what the variable's first step adds: 0 for p // 16, 1 for p % 16.
+int64_t first_step(const Kernel& k, const Expr& index, const Expr& variable, const Hint& hint) {
+  const auto at = [&](int64_t n) {
+    return sym::substitute(index, [&](const Expr& s) -> std::optional<Expr> {
+      if (s == variable) return Expr(n);
+      return is_variable_of(k, s) ? std::optional(Expr(0)) : std::nullopt;
+    });
+  };
+  const Expr step = at(1) - at(0);
+  // Data-dependent steps cannot be.
+  for (const Expr& s : sym::symbols_of(step))
+    if (value_of(s) >= 0) return 1 << 20;
+  return hint(step);
+}
+
+int64_t stride_hint(const Kernel& k, const Expr& index, const Expr& variable, const Hint& hint) {
+  const auto s = stride(index, variable);
+  return std::abs(s ? hint(*s) : first_step(k, index, variable, hint));
 }
 
 // Whether a value depends on a variable of the loops.
@@ -89,7 +109,8 @@ void sort_loops(const Kernel& k, std::vector<Range>& loops, const Hint& hint, W&
   std::map<std::string, int64_t> key;
   for (const Range& l : loops)
     for (const MemoryIndex& m : memory(k))
-      if (const int64_t w = weigh(m)) key[l.variable.name()] += w * stride_hint(*m.index, l.variable, hint);
+      if (const int64_t w = weigh(m))
+        key[l.variable.name()] += w * stride_hint(k, *m.index, l.variable, hint);
   std::stable_sort(loops.begin(), loops.end(), [&](const Range& a, const Range& b) {
     return key[a.variable.name()] > key[b.variable.name()];
   });
@@ -103,6 +124,67 @@ bool can_join(Kernel& k, const Range& a, const Range& b) {
     ok = x && y && *x == *y * b.size;
   });
   return ok;
+}
+
+// By what the indices of memory divide the variable.
+void collect_divisors(const Expr& e, const Expr& variable, std::vector<Expr>& out) {
+  const bool divides = e.kind() == sym::Kind::FloorDiv || e.kind() == sym::Kind::Mod;
+  if (divides && e.args()[0] == variable && std::find(out.begin(), out.end(), e.args()[1]) == out.end())
+    out.push_back(e.args()[1]);
+  if (e.kind() != sym::Kind::Const && e.kind() != sym::Kind::Symbol)
+    for (const Expr& part : e.args()) collect_divisors(part, variable, out);
+}
+
+// How many accesses are not affine in a loop's variable, all loops together.
+int uneven_accesses(const Kernel& k) {
+  int n = 0;
+  for (const Range& r : k.outer)
+    for (const MemoryIndex& m : memory(k)) n += !stride(*m.index, r.variable);
+  return n;
+}
+
+// The kernel with two loops in place of one of `size * divisor` points, the inner one of `divisor`.
+Kernel with_loop_split(Kernel k, size_t at, const Expr& size, const Expr& divisor) {
+  const Expr whole = k.outer[at].variable;
+  const auto unused = [&] {
+    for (int n = 0;; ++n)
+      if (const Expr name = loop_variable('p', n); !is_variable_of(k, name)) return name;
+  };
+  const Range inner{unused(), divisor};
+  k.outer.insert(k.outer.begin() + static_cast<std::ptrdiff_t>(at) + 1, inner);
+  const Range outer{unused(), size};
+  k.outer[at] = outer;
+  const Expr value = outer.variable * divisor + inner.variable;
+  each_index(k, [&](Expr& e) {
+    if (!sym::depends_on(e, whole)) return;
+    e = sym::simplify(
+        sym::substitute(e, [&](const Expr& s) { return s == whole ? std::optional(value) : std::nullopt; }),
+        k.outer);
+  });
+  return k;
+}
+
+// A loop over what memory has as two dimensions, p // 16 and p % 16, becomes two loops, where accesses are
+// affine then that were not: their neighbours lie side by side.
+void split_loops(Kernel& k) {
+  const auto split_one = [&] {
+    const int uneven = uneven_accesses(k);
+    if (uneven == 0) return false;
+    for (size_t at = 0; at < k.outer.size(); ++at) {
+      std::vector<Expr> divisors;
+      for (const MemoryIndex& m : memory(k)) collect_divisors(*m.index, k.outer[at].variable, divisors);
+      for (const Expr& divisor : divisors) {
+        const auto size = sym::exact_divide(k.outer[at].size, divisor);
+        if (!size || size->is_const(1)) continue;
+        if (Kernel split = with_loop_split(k, at, *size, divisor); uneven_accesses(split) < uneven) {
+          k = std::move(split);
+          return true;
+        }
+      }
+    }
+    return false;
+  };
+  while (split_one()) continue;
 }
 
 // Neighbours that every access runs over as one become one loop.
@@ -166,6 +248,7 @@ void arrange_loops(Kernel& k, ReductionOrder order, const Hint& hint) {
   k.lanes = order.lanes;
   const bool reduces =
       std::any_of(k.stages.begin(), k.stages.end(), [](const Stage& s) { return !s.inner.empty(); });
+  split_loops(k);
   sort_loops(k, k.outer, hint, [](const MemoryIndex& m) { return m.store ? 1000 : 1; });
   bool turned = false;  // a reduction by rows whose memory has been laid out along the outputs
   if (reduces) {

@@ -66,6 +66,26 @@ TEST(Lower, ManyTensorsAreJoinedByARoutine) {
   EXPECT_EQ(testing::steps(joined(9)), "cat, exp");
 }
 
+TEST(Lower, LoopsOverTwoDimensionsOfMemoryAreTwoLoops) {
+  // Heads side by side: the result's last dimension is two of each part's.
+  const auto heads = [](const Tensors& a) {
+    const auto beside = [](const Tensor& x) {
+      const Sizes& s = x.sizes();
+      return reshape(permute(x, {0, 2, 1, 3}), {s[0], s[2], s[1] * s[3]});
+    };
+    return Tensors{cat({beside(a[0]), beside(mul(a[0], 2.0))}, 2)};
+  };
+  for (const bool fixed : {true, false}) {
+    const graph::Graph g = testing::traced(heads, {{2, 4, 6, 16}}, !fixed);
+    sym::ShapeEnv::Scope scope(g.shape_env.get());
+    const Program p = lower(g, {.name = "test"});
+    ASSERT_EQ(testing::kernel_count(p), 1) << p.str();
+    const Kernel& k = *std::get<KernelStep>(p.steps[0]).kernel;
+    EXPECT_EQ(k.str().find("//"), std::string::npos) << k.str();
+    EXPECT_EQ(k.outer.back().size.str(), fixed ? "16" : "s3") << k.str();
+  }
+}
+
 TEST(Lower, EqualGraphsGiveEqualPrograms) {
   auto f = [](const Tensors& a) { return Tensors{softmax(mul(a[0], 2.0), -1), sum_all(a[0])}; };
   EXPECT_EQ(lowered(f, {{6, 5}}).str(), lowered(f, {{6, 5}}).str());

@@ -154,6 +154,9 @@ TEST_F(GpuLibraryCalls, LargeProductsOfUnevenRows) {
     check(product(dtype, {130, 131}, {1, 130}, {131, 133}, {1, 131}, {133, 1}));
     check(product(dtype, {2, 129, 136}, {129 * 136, 136, 1}, {2, 136, 131}, {136 * 131, 131, 1},
                   {129 * 131, 1, 129}));
+    // Even sizes, but matrices of the batch that start anywhere.
+    check(product(dtype, {2, 128, 136}, {128 * 136 + 3, 136, 1}, {2, 136, 128}, {136 * 128, 1, 136},
+                  {128 * 128, 128, 1}));
   }
 }
 

@@ -219,6 +219,16 @@ FAKE(cuMemsetD8Async)(CUdeviceptr to, unsigned char value, size_t bytes, CUstrea
   return a ? (std::memset(a, value, bytes), CUDA_SUCCESS) : CUDA_ERROR_INVALID_VALUE;
 }
 
+FAKE(cuMemsetD2D8Async)
+(CUdeviceptr to, size_t pitch, unsigned char value, size_t width, size_t height, CUstream) {
+  LOCK;
+  if (height == 0 || width > pitch) return CUDA_ERROR_INVALID_VALUE;
+  char* a = reach(as<void>(to), pitch * (height - 1) + width);
+  if (!a) return CUDA_ERROR_INVALID_VALUE;
+  for (size_t row = 0; row < height; ++row) std::memset(a + row * pitch, value, width);
+  return CUDA_SUCCESS;
+}
+
 FAKE(cuStreamCreateWithPriority)(CUstream* s, unsigned, int) {
   return *s = reinterpret_cast<CUstream>(new int), CUDA_SUCCESS;
 }

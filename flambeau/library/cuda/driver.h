@@ -19,7 +19,8 @@ namespace fl::library::cuda {
               X(cuCtxSynchronize) X(cuCtxEnablePeerAccess) X(cuCtxGetStreamPriorityRange) X(cuMemAlloc)      \
                   X(cuMemFree) X(cuMemGetInfo) X(cuMemHostAlloc) X(cuMemFreeHost) X(cuPointerGetAttribute)   \
                       X(cuMemcpyAsync) X(cuMemcpyPeerAsync) X(cuMemcpy2DAsync) X(cuMemsetD8Async)            \
-                          X(cuStreamCreateWithPriority) X(cuStreamDestroy) X(cuStreamSynchronize)            \
+                          X(cuMemsetD2D8Async) X(cuStreamCreateWithPriority) X(cuStreamDestroy)              \
+                          X(cuStreamSynchronize)                                                             \
                               X(cuStreamQuery) X(cuStreamWaitEvent) X(cuLaunchHostFunc) X(cuEventCreate)     \
                                   X(cuEventDestroy) X(cuEventRecord) X(cuEventQuery) X(cuEventSynchronize)   \
                                       X(cuEventElapsedTime) X(cuModuleLoadDataEx) X(cuModuleUnload)          \

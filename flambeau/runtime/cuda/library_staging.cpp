@@ -2,6 +2,7 @@
 
 #include "flambeau/runtime/cuda/allocator.h"
 #include "flambeau/runtime/cuda/copy.h"
+#include "flambeau/runtime/cuda/device.h"
 #include "flambeau/runtime/cuda/strided_copy.h"
 #include "flambeau/runtime/staging.h"
 
@@ -54,18 +55,48 @@ void DeviceOperand::stage(std::vector<int64_t> strides, int64_t& total) {
   total += (bytes() + kAlignment - 1) / kAlignment * kAlignment;
 }
 
+void DeviceOperand::stage_larger(std::vector<int64_t> sizes, std::vector<int64_t> strides, bool zeros,
+                                 int64_t& total) {
+  layout_.sizes = std::move(sizes);
+  zeros_ = zeros && layout_.sizes != given_.sizes;
+  stage(std::move(strides), total);
+}
+
+OperandLayout DeviceOperand::within() const {
+  OperandLayout out = given_;
+  out.strides = layout_.strides;
+  return out;
+}
+
+void DeviceOperand::clear_added(char* place) const {
+  const Stream stream = current_stream(device_.index);
+  const auto size = static_cast<size_t>(size_of(layout_.dtype));
+  for (size_t d = 0; d < layout_.sizes.size(); ++d) {
+    // What a dimension gained is one piece for each index of the dimensions around it.
+    const auto stride = static_cast<size_t>(layout_.strides[d]) * size;
+    const auto kept = static_cast<size_t>(given_.sizes[d]) * stride,
+               all = static_cast<size_t>(layout_.sizes[d]) * stride;
+    if (kept == all) continue;
+    const size_t pieces = static_cast<size_t>(bytes()) / all;
+    FL_CUDA(cuMemsetD2D8Async, reinterpret_cast<CUdeviceptr>(place + kept), all, 0, all - kept, pieces,
+            stream.handle);
+  }
+}
+
 void* DeviceOperand::target(void* result, const StagingMemory& memory) const {
   return offset_ < 0 ? result : memory.data() + offset_;
 }
 
 void* DeviceOperand::read(void* operand, const StagingMemory& memory) const {
   void* const place = target(operand, memory);
-  if (place != operand) copy_strided(device_, layout_, place, given_, operand);
+  if (place == operand) return place;
+  if (zeros_) clear_added(static_cast<char*>(place));
+  copy_strided(device_, within(), place, given_, operand);
   return place;
 }
 
 void DeviceOperand::store(void* result, const StagingMemory& memory) const {
-  if (offset_ >= 0) copy_strided(device_, given_, result, layout_, memory.data() + offset_);
+  if (offset_ >= 0) copy_strided(device_, given_, result, within(), memory.data() + offset_);
 }
 
 }  // namespace fl::runtime::cuda

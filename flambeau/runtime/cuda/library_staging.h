@@ -43,6 +43,9 @@ class DeviceOperand {
   DeviceOperand(int device, OperandLayout layout);
   /// Moves the operand behind the `total` bytes of staging memory that are taken.
   void stage(std::vector<int64_t> strides, int64_t& total);
+  /// The same with larger sizes, which `strides` has to hold without gaps. What is added is not written
+  /// unless `zeros`, when read() makes it 0.
+  void stage_larger(std::vector<int64_t> sizes, std::vector<int64_t> strides, bool zeros, int64_t& total);
 
   const OperandLayout& layout() const { return layout_; }
   int64_t bytes() const;
@@ -53,9 +56,13 @@ class DeviceOperand {
   void store(void* result, const StagingMemory& memory) const;
 
  private:
+  void clear_added(char* place) const;
+  OperandLayout within() const;  ///< the given elements where they are staged
+
   Device device_;
   OperandLayout given_, layout_;
   int64_t offset_ = -1;  // -1: in place
+  bool zeros_ = false;
 };
 
 }  // namespace fl::runtime::cuda

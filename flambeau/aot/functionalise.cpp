@@ -179,6 +179,11 @@ class Functionaliser {
       FL_CHECK(v.step.op->write_back && v.step.op->schema.returns[0].type == ArgType::Tensor,
                UnsupportedError, "the view {} has no rule that writes a change through it",
                v.step.op->name());
+      // Of elements that share memory only one has changed; which one, the new values do not say.
+      FL_CHECK(at == target || !may_share_elements(v.spec), UnsupportedError,
+               "a part of {}'s result, whose elements share memory (sizes {}, strides {}), is changed in "
+               "place; change what it is made of, or a clone",
+               v.step.op->name(), to_string(v.spec.sizes), to_string(v.spec.strides));
       const Tensor base = tracer_.tensor_for(get(v.parent));
       std::vector<Value> args = v.step.args;
       args[0] = Value(base);
@@ -193,6 +198,24 @@ class Functionaliser {
     if (!has_layout(written.spec(), spec)) return;
     values_[target].cached = tracer_.ref_of(written);
     values_[target].version = root.version;
+  }
+
+  // Whether two places may be one element: each stride has to step over all of the smaller ones.
+  static bool may_share_elements(const TensorSpec& s) {
+    std::vector<std::pair<int64_t, int64_t>> dims;  // stride, size
+    for (int d = 0; d < s.dim(); ++d) {
+      if (s.sizes[d].same_as(1)) continue;
+      if (s.strides[d].same_as(0)) return true;
+      if (!s.strides[d].is_symbolic() && !s.sizes[d].is_symbolic())
+        dims.emplace_back(s.strides[d].expect_int(), s.sizes[d].expect_int());
+    }
+    std::sort(dims.begin(), dims.end());
+    int64_t reach = 0;
+    for (const auto& [stride, size] : dims) {
+      if (stride <= reach) return true;
+      reach += stride * (size - 1);
+    }
+    return false;
   }
 
   bool has_elements(const TensorSpec& now, const TensorSpec& wanted) const {

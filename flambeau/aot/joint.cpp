@@ -49,9 +49,12 @@ class JointTrace {
     for (size_t i = 0; i < real_.size(); ++i) given_.push_back(interior(i));
     session_.run([&] { outputs_ = function_(given_); });
     result_.user_outputs = static_cast<int>(outputs_.size());
-    // What needs a gradient has been found with gradients enabled somewhere, be it not at the start.
-    find_output_heads();
-    if (dispatch_state().grad_enabled) find_input_heads();
+    // The histories of views whose base has been changed since are made here: still part of the trace.
+    session_.run([&] {
+      // What needs a gradient has been found with gradients enabled somewhere, be it not at the start.
+      find_output_heads();
+      if (dispatch_state().grad_enabled) find_input_heads();
+    });
     if (!heads_.empty() && session_.changed_grads()) leave_out_freed();
     if (!heads_.empty()) differentiate();
     for (Tensor& t : outputs_) t = outside(t);

@@ -29,8 +29,14 @@ class Extract {
   }
   void copy(const Node& n) {
     std::vector<Value> args;
-    for (const Value& a : n.args) args.push_back(map(a));
-    Node& made = to_.append(*n.op, std::move(args), n.outs);
+    bool another_layout = false;
+    for (const Value& a : n.args) {
+      args.push_back(map(a));
+      graph::for_each_ref(
+          a, [&](GraphRef r) { another_layout |= !same_layout(from_.spec(r), to_.spec(map_.at(key(r)))); });
+    }
+    std::vector<TensorSpec> specs = another_layout ? relaid(n, args) : n.outs;
+    Node& made = to_.append(*n.op, std::move(args), std::move(specs));
     if (made.name != n.name) to_.rename(made.id, n.name);
     for (int i = 0; i < static_cast<int>(n.outs.size()); ++i) set(n.ref(i), made.ref(i));
   }
@@ -43,6 +49,23 @@ class Extract {
   }
 
  private:
+  static bool same_layout(const TensorSpec& a, const TensorSpec& b) {
+    return a.strides == b.strides && a.offset.same_as(b.offset);
+  }
+
+  /// What a call gives of arguments in another layout than in the joint graph.
+  std::vector<TensorSpec> relaid(const Node& n, const std::vector<Value>& args) const {
+    std::vector<TensorSpec> specs = graph::infer_specs(to_, *n.op, args);
+    // A view that counts from the start of the memory would see other elements.
+    FL_CHECK(!n.op->is_view() || specs[0].strides != n.outs[0].strides ||
+                 !specs[0].offset.same_as(n.outs[0].offset) || n.outs[0].offset.same_as(0),
+             UnsupportedError,
+             "{} of an input that is changed in place reads memory by its position, and backward needs its "
+             "elements from before the change",
+             n.op->name());
+    return specs;
+  }
+
   const Graph& from_;
   Graph& to_;
   std::unordered_map<int64_t, GraphRef> map_;
@@ -103,7 +126,8 @@ class Partitioner {
     Graph& b = result_.backward;
     for (GraphRef r : saved_) {
       const Node& n = g_.node(r.node);
-      backward_.set(r, b.add_input(InputKind::Saved, g_.spec(r), n.name).ref());
+      const TensorSpec spec = changes_later(r) ? specs_of_copy(g_, Value(r))[0] : g_.spec(r);
+      backward_.set(r, b.add_input(InputKind::Saved, spec, n.name).ref());
     }
     for (const Tangent& t : joint_.tangents) backward_.copy_input(g_.node(t.node));
     for (const Node& n : g_.calls())
@@ -165,12 +189,13 @@ class Partitioner {
     }
   }
 
+  // The copy is dense where the original has gaps.
+  static std::vector<TensorSpec> specs_of_copy(const Graph& g, const Value& v) {
+    return graph::infer_specs(g, find_op("clone"), {v, Value()});
+  }
   Value copied(const Value& v) {
     Graph& f = result_.forward;
-    const OpInfo& clone = find_op("clone");
-    std::vector<Value> args{v, Value()};
-    std::vector<TensorSpec> specs = graph::infer_specs(f, clone, args);
-    return Value(f.append(clone, std::move(args), std::move(specs)).ref());
+    return Value(f.append(find_op("clone"), {v, Value()}, specs_of_copy(f, v)).ref());
   }
 
   void make_forward() {

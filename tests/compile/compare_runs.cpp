@@ -1,6 +1,7 @@
 #include "compare_runs.h"
 
 #include <cmath>
+#include <limits>
 
 #include "flambeau/autograd/autograd.h"
 #include "flambeau/graph/pass/decompose.h"
@@ -127,13 +128,55 @@ bool all_zero(const std::vector<double>& v) {
 }
 }  // namespace
 
-void measure_rounding(Run& eager, const Run& in_float64) {
-  if (!in_float64.error.empty() || in_float64.values.size() != eager.values.size()) return;
+namespace {
+// `most`: what is more, relative to the largest element, is another decision and no rounding.
+void add_rounding(Run& eager, const Run& narrow, const Run& wide, double most) {
+  if (!narrow.error.empty() || !wide.error.empty() || narrow.values.size() != eager.values.size() ||
+      wide.values.size() != eager.values.size())
+    return;
   for (size_t k = 0; k < eager.values.size(); ++k) {
-    const auto &x = eager.values[k], &y = in_float64.values[k];
-    for (size_t i = 0; i < x.size() && x.size() == y.size(); ++i)
-      if (const double d = 2 * std::abs(x[i] - y[i]); std::isfinite(d))
+    const auto &x = narrow.values[k], &y = wide.values[k];
+    if (x.size() != y.size()) continue;
+    double largest = 1;
+    for (double e : y)
+      if (std::isfinite(e)) largest = std::max(largest, std::abs(e));
+    for (size_t i = 0; i < x.size(); ++i)
+      if (const double d = 4 * std::abs(x[i] - y[i]); std::isfinite(d) && d <= most * largest)
         eager.rounding[k] = std::max(eager.rounding[k], d);
+  }
+}
+
+Run eager_run(const RandomProgram& p, int64_t n) {
+  return observe(
+      p, [&p](const Tensors& inputs) { return run_program(p, inputs); }, n);
+}
+
+// The largest total of absolute values that a reduction goes over: sums of them are as exact as these allow.
+double largest_total(const RandomProgram& p, int64_t n) {
+  std::vector<Tensor> values = make_inputs(p, n);
+  double largest = 0;
+  for (const ProgramStep& s : p.steps) {
+    if (s.op->is(Tag::Reduction) && s.args[0].tag() == Value::Tag::GraphRef)
+      if (const Tensor& x = values[s.args[0].graph_ref().node]; is_floating(x.dtype())) {
+        double total = 0;
+        for (double e : x.to_vector<double>()) total += std::isfinite(e) ? std::abs(e) : 0;
+        largest = std::max(largest, total);
+      }
+    run_step(s, values, n);
+  }
+  return largest;
+}
+}  // namespace
+
+void measure_rounding(Run& eager, RandomProgram p, int64_t n) {
+  add_rounding(eager, eager, eager_run(in_float64(p), n), std::numeric_limits<double>::infinity());
+  const double total = eager.error.empty() ? largest_total(p, n) : 0;
+  for (size_t k = 0; k < eager.values.size(); ++k)
+    eager.rounding[k] = std::max(eager.rounding[k], eager.tolerance[k] / 20 * total);
+  // One run may have been lucky.
+  for (int other = 1; other <= 6; ++other) {
+    for (ProgramInput& i : p.inputs) i.seed += 0x9e3779b97f4a7c15u;
+    add_rounding(eager, eager_run(p, n), eager_run(in_float64(p), n), 1e-2);
   }
 }
 

@@ -22,9 +22,9 @@ struct Run {
 /// Runs a function on a program's inputs, and the gradients of a linear function of its outputs.
 Run observe(const RandomProgram& p, const Callable& f, int64_t n);
 
-/// Sets `rounding` of an eager run from the same program's in float64: sums in which large numbers cancel
-/// have lost most of their digits.
-void measure_rounding(Run& eager, const Run& in_float64);
+/// Sets `rounding` of a program's eager run by what its runs in float64 give, on these inputs and on others:
+/// sums in which large numbers cancel have lost most of their digits.
+void measure_rounding(Run& eager, RandomProgram p, int64_t n);
 
 /// The first difference, or nothing. `bits`: set where values are close but not equal to the bit.
 std::string difference(const Run& eager, const Run& compiled, bool* bits = nullptr);

@@ -87,6 +87,10 @@ void run_step(const ProgramStep& s, std::vector<Tensor>& values, SymInt n) {
       args.push_back(with_size(v, n));
     }
   }
+  // nan has no sign that a program may rely on: 0 / 0 gives one or the other.
+  if (const std::string op = s.op->name(); op == "signbit" || op == "copysign.Tensor")
+    if (Value& sign = args.back(); sign.is_tensor() && is_floating(sign.tensor().dtype()))
+      sign = Value(where(isnan(sign.tensor()), 0, sign.tensor()));
   const size_t before = values.size();
   for (const Value& v : call(*s.op, std::move(args))) {
     if (v.tag() == Value::Tag::TensorList)

@@ -248,16 +248,19 @@ Tensor repeated(Tensor self, IntList repeats) {
            "{} for {}",
            to_string(repeats), to_string(self.sizes()));
   const size_t extra = repeats.size() - self.dim();
-  Sizes spread, expanded, joined;
+  Tensor spread = self;
+  Sizes expanded, joined;
   for (size_t d = 0; d < repeats.size(); ++d) {
     const SymInt size = d < extra ? SymInt(1) : self.sizes()[d - extra];
     FL_CHECK(repeats[d] >= SymInt(0), RuntimeError, "Trying to create tensor with negative dimension {}: {}",
              repeats[d] * size, to_string(repeats));
-    spread.insert(spread.end(), {SymInt(1), size});
     expanded.insert(expanded.end(), {repeats[d], size});
     joined.push_back(repeats[d] * size);
   }
-  return view(clone(expand(reshape(self, spread), expanded), MemoryFormat::Contiguous), joined);
+  // A dimension before each one; reshape() would ask for self's layout.
+  for (int d = self.dim(); d-- > 0;) spread = unsqueeze(spread, d);
+  for (size_t d = 0; d < 2 * extra; ++d) spread = unsqueeze(spread, 0);
+  return view(clone(expand(spread, expanded), MemoryFormat::Contiguous), joined);
 }
 
 Lowered lower_triangle(const LowerCtx& c, bool lower) {

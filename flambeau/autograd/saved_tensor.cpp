@@ -1,6 +1,6 @@
 #include "flambeau/autograd/saved_tensor.h"
 
-#include "flambeau/autograd/autograd.h"
+#include "flambeau/autograd/saved_tensor_hooks.h"
 
 namespace fl {
 namespace {
@@ -69,10 +69,16 @@ std::string describe(const Tensor& t) {
 
 }  // namespace
 
-SavedTensorHooks::SavedTensorHooks(Pack pack, Unpack unpack) {
+void push_saved_tensor_hooks(SavedTensorHooks::Pack pack, SavedTensorHooks::Unpack unpack) {
   hook_stack().push_back({std::move(pack), std::move(unpack)});
 }
-SavedTensorHooks::~SavedTensorHooks() { hook_stack().pop_back(); }
+void pop_saved_tensor_hooks() { hook_stack().pop_back(); }
+bool saved_tensors_are_hooked() { return !hook_stack().empty(); }
+
+SavedTensorHooks::SavedTensorHooks(Pack pack, Unpack unpack) {
+  push_saved_tensor_hooks(std::move(pack), std::move(unpack));
+}
+SavedTensorHooks::~SavedTensorHooks() { pop_saved_tensor_hooks(); }
 
 void SavedTensor::save(const Tensor& t, Role role, int output_nr) {
   saved_ = t.defined();

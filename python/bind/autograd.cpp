@@ -4,6 +4,7 @@
 #include <nanobind/stl/optional.h>
 
 #include "flambeau/autograd/meta.h"
+#include "flambeau/autograd/saved_tensor_hooks.h"
 #include "flambeau/tensor/print.h"
 #include "hooks.h"
 #include "module.h"
@@ -28,20 +29,15 @@ std::string print_suffix(const Tensor& t) {
   return t.requires_grad() ? "requires_grad=True" : "";
 }
 
-std::vector<std::unique_ptr<SavedTensorHooks>>& saved_tensor_hooks() {
-  thread_local std::vector<std::unique_ptr<SavedTensorHooks>> stack;
-  return stack;
-}
-
 }  // namespace
 
-bool saved_tensors_are_hooked() { return !saved_tensor_hooks().empty(); }
+bool saved_tensors_are_hooked() { return fl::saved_tensors_are_hooked(); }
 
 namespace {
 
 void push_saved_tensor_hooks(nb::object pack, nb::object unpack) {
   auto pack_shared = shared_object(std::move(pack)), unpack_shared = shared_object(std::move(unpack));
-  saved_tensor_hooks().push_back(std::make_unique<SavedTensorHooks>(
+  fl::push_saved_tensor_hooks(
       [pack_shared](const Tensor& t) -> std::any {
         nb::gil_scoped_acquire locked;
         return shared_object((*pack_shared)(wrap(t)));
@@ -50,7 +46,7 @@ void push_saved_tensor_hooks(nb::object pack, nb::object unpack) {
         nb::gil_scoped_acquire locked;
         const nb::object t = (*unpack_shared)(*std::any_cast<const std::shared_ptr<nb::object>&>(packed));
         return expect_tensor(t, "the result of a saved tensor's unpack hook");
-      }));
+      });
 }
 
 void bind_tensor_methods() {
@@ -143,7 +139,7 @@ void bind_autograd(nb::module_& m) {
   m.def("_set_grad_enabled", [](bool on) { return std::exchange(dispatch_state().grad_enabled, on); });
   m.def("_set_inference", [](bool on) { return std::exchange(dispatch_state().inference, on); });
   m.def("_push_saved_tensor_hooks", push_saved_tensor_hooks);
-  m.def("_pop_saved_tensor_hooks", [] { saved_tensor_hooks().pop_back(); });
+  m.def("_pop_saved_tensor_hooks", pop_saved_tensor_hooks);
 }
 
 }  // namespace fl::python

@@ -1,5 +1,7 @@
 """Functions with a backward of one's own, hooks, nodes, and what is built on them."""
 import gc
+import subprocess
+import sys
 import weakref
 
 import pytest
@@ -187,6 +189,17 @@ def test_saved_tensors_hooks():
     with graph.disable_saved_tensors_hooks("not here"), pytest.raises(RuntimeError, match="not here"):
         with graph.save_on_cpu():
             pass
+
+
+def test_hooks_that_are_never_left_end_with_the_interpreter():
+    program = """
+import flambeau as fl
+fl.autograd.graph.save_on_cpu().__enter__()
+x = fl.ones(3, requires_grad=True)
+y = (x * x).sum()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_anomaly_names_the_operator():

@@ -3,10 +3,20 @@
 #include "flambeau/ops/functions.h"
 
 namespace fl {
+namespace {
+
+/// One flag a dimension. PyTorch keeps them in a word, and refuses more.
+std::vector<bool> flags(int rank, bool value = false) {
+  FL_CHECK(rank <= 64, RuntimeError,
+           "only tensors with up to 64 dims are supported by reductions, got one with {}", rank);
+  return std::vector<bool>(rank, value);
+}
+
+}  // namespace
 
 ReducedDims ReducedDims::of(const Value& dims, int rank, bool keepdim, bool empty_is_all) {
   if (dims.is_none() || (empty_is_all && dims.ints().empty())) return all(rank, keepdim);
-  std::vector<bool> reduced(rank);
+  std::vector<bool> reduced = flags(rank);
   for (SymInt d : dims.ints()) {
     const int64_t at = wrap_dim(d.expect_int(), rank);
     if (rank == 0) continue;
@@ -16,12 +26,12 @@ ReducedDims ReducedDims::of(const Value& dims, int rank, bool keepdim, bool empt
   return {std::move(reduced), keepdim};
 }
 ReducedDims ReducedDims::one(int64_t dim, int rank, bool keepdim) {
-  std::vector<bool> reduced(rank);
+  std::vector<bool> reduced = flags(rank);
   const int64_t at = wrap_dim(dim, rank);
   if (rank > 0) reduced[at] = true;
   return {std::move(reduced), keepdim};
 }
-ReducedDims ReducedDims::all(int rank, bool keepdim) { return {std::vector<bool>(rank, true), keepdim}; }
+ReducedDims ReducedDims::all(int rank, bool keepdim) { return {flags(rank, true), keepdim}; }
 
 std::vector<int64_t> ReducedDims::list() const {
   std::vector<int64_t> out;

@@ -272,7 +272,7 @@ void define_copies(OpTable& t) {
                          [](const InferCtx& c, int) {
                            FL_CHECK(c.spec(0).dtype == c.spec(1).dtype && is_floating(c.spec(0).dtype) &&
                                         size_of(c.spec(0).dtype) >= 4,
-                                    RuntimeError,
+                                    NotImplementedError,
                                     "expected both inputs to be float32 or float64, got {} and {}",
                                     name(c.spec(0).dtype), name(c.spec(1).dtype));
                            InferResult r{make_spec(broadcast_sizes(c.spec(0).sizes, c.spec(1).sizes),

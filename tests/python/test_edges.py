@@ -153,3 +153,16 @@ def test_order_statistics_with_nan():
 def test_bool_has_no_sign(call):
     with pytest.raises(NotImplementedError, match="bool tensor"):
         call(torch.tensor([True]))
+
+
+def test_reductions_refuse_more_than_64_dimensions():
+    many = torch.ones([1] * 65)
+    for reduce in (torch.sum, torch.amax, torch.argmax, torch.aminmax, torch.all):
+        with pytest.raises(RuntimeError, match="up to 64 dims are supported"):
+            reduce(many, dim=-1)
+    assert torch.sum(torch.ones([1] * 64)).item() == 1
+
+
+def test_complex_takes_two_tensors_of_one_dtype():
+    with pytest.raises(NotImplementedError, match="both inputs to be float32 or float64"):
+        torch.complex(torch.ones(2), torch.ones(2, dtype=torch.int32))

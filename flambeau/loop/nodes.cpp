@@ -13,6 +13,11 @@ namespace {
 
 constexpr size_t kJoinedInLoops = 8;
 
+// Operations that are rather done again by each reader than their result written to memory.
+constexpr int kRecomputed = 12;
+// A value that is so much smaller than another costs nothing to read beside it.
+constexpr int64_t kSmallPart = 16;
+
 // log2 of the points of a reduction that is worth cutting where nothing else asks for it.
 constexpr int kFewPoints = 6;
 
@@ -176,13 +181,58 @@ class NodeMaker {
     inlined_[n.id] = total;
     const auto& uses = uses_[r];
     const bool cheap = !cost.heavy && ((cost.loads <= 1 && total <= 3) || (cost.loads == 0 && total <= 6));
+    sources_[n.id] = sources_of(n);
     const Expr points = numel(l.sizes);
     bool repeated = false;
     for (const Use& u : uses) repeated = repeated || !(u.points == points);
     if (repeated && (cost.heavy || total > 2) && !cheap) return settle(n.id);
     if (uses.size() <= 1 ? total <= 120 : cheap) return true;
+    if (!repeated && !cost.heavy && total <= kRecomputed && reads_no_more(n)) return true;
     return settle(n.id);
   }
+
+  /// Values in memory that a value is computed from, those that are computed in place seen through. Nothing
+  /// where one of its size lies in another order.
+  std::optional<std::set<std::pair<int32_t, int32_t>>> sources_of(const graph::Node& n) const {
+    const auto as_expr = [](const SymInt& i) { return i.expr(); };  // compares without a guard
+    std::set<std::pair<int32_t, int32_t>> out;
+    const TensorSpec& own = n.outs[0];
+    bool in_order = true;
+    for (const Value& v : n.args)
+      graph::for_each_ref(v, [&](GraphRef a) {
+        const GraphRef r = root(a);
+        const TensorSpec& s = g_.spec(a);
+        if (s.numel().expr() == own.numel().expr() &&
+            !std::ranges::equal(s.strides, own.strides, {}, as_expr, as_expr))
+          in_order = false;
+        auto it = out_.sources.find(r);
+        if (it == out_.sources.end() || it->second.kind != ValueSource::Kind::Inline) {
+          out.insert({r.node, r.index});
+        } else if (const auto& behind = sources_.at(r.node)) {
+          out.insert(behind->begin(), behind->end());
+        } else {
+          in_order = false;
+        }
+      });
+    return in_order ? std::optional(out) : std::nullopt;
+  }
+
+  /// Whether what a value is computed from takes no more bytes than the value itself: then those who read it
+  /// had better compute it, and it is not written.
+  bool reads_no_more(const graph::Node& n) const {
+    const auto& sources = sources_.at(n.id);
+    if (!sources) return false;
+    const auto bytes = [&](const TensorSpec& s) { return out_.hint(s.numel().expr()) * size_of(s.dtype); };
+    const int64_t own = bytes(n.outs[0]);
+    int64_t read = 0;
+    for (const auto& [node, index] : *sources) {
+      const int64_t size = bytes(g_.spec({node, index}));
+      // Small ones stay in the caches.
+      if (size * kSmallPart > own) read += size;
+    }
+    return read <= own;
+  }
+
   bool settle(int32_t node) {
     inlined_[node] = 0;
     return false;
@@ -285,6 +335,7 @@ class NodeMaker {
   std::set<std::pair<int32_t, int32_t>> memory_;
   std::unordered_map<GraphRef, std::vector<Use>, RefHash> uses_;
   std::unordered_map<int32_t, int> inlined_;
+  std::unordered_map<int32_t, std::optional<std::set<std::pair<int32_t, int32_t>>>> sources_;
 };
 
 // Everything that a node computes, for its summary.

@@ -55,6 +55,27 @@ TEST(Fuse, AValueOfSeveralReadersIsComputedOnce) {
   EXPECT_EQ(heavy, 1) << kernel(p).str();
 }
 
+TEST(Fuse, SimpleValuesAreComputedByEachOfTheirReaders) {
+  const auto program = [](bool heavy) {
+    return lowered(
+        [heavy](const Tensors& a) {
+          const Tensor x = mul(sub(a[0], a[1]), a[1]), y = heavy ? exp(x) : x;
+          return Tensors{sum(y, Sizes{0}, false), sum(y, Sizes{1}, false)};  // no kernel does both
+        },
+        {{640, 320}, {320}});
+  };
+  EXPECT_EQ(temporaries(program(false)), 0) << program(false).str();
+  EXPECT_EQ(temporaries(program(true)), 1) << program(true).str();
+  // From two values of its size: to read them is no less than to read it.
+  const Program two = lowered(
+      [](const Tensors& a) {
+        const Tensor x = sub(a[0], a[1]);
+        return Tensors{sum(x, Sizes{0}, false), sum(x, Sizes{1}, false)};
+      },
+      {{640, 320}, {640, 320}});
+  EXPECT_EQ(temporaries(two), 1) << two.str();
+}
+
 TEST(Fuse, ViewsAreIndices) {
   const Program p = lowered(
       [](const Tensors& a) {

@@ -176,9 +176,14 @@ class NodeMaker {
     CostOps cost(g_, n);
     l.body(cost, variables('i', l.sizes), {});
     int total = cost.operations;
+    bool heavy = cost.heavy;  // with what is computed in place for it
     for (const Value& v : n.args)
-      graph::for_each_ref(v, [&](GraphRef a) { total += inlined_[root(a).node]; });
+      graph::for_each_ref(v, [&](GraphRef a) {
+        total += inlined_[root(a).node];
+        heavy = heavy || heavy_.contains(root(a).node);
+      });
     inlined_[n.id] = total;
+    if (heavy) heavy_.insert(n.id);
     const auto& uses = uses_[r];
     const bool cheap = !cost.heavy && ((cost.loads <= 1 && total <= 3) || (cost.loads == 0 && total <= 6));
     sources_[n.id] = sources_of(n);
@@ -187,7 +192,7 @@ class NodeMaker {
     for (const Use& u : uses) repeated = repeated || !(u.points == points);
     if (repeated && (cost.heavy || total > 2) && !cheap) return settle(n.id);
     if (uses.size() <= 1 ? total <= 120 : cheap) return true;
-    if (!repeated && !cost.heavy && total <= kRecomputed && reads_no_more(n)) return true;
+    if (!repeated && !heavy && total <= kRecomputed && reads_no_more(n)) return true;
     return settle(n.id);
   }
 
@@ -235,6 +240,7 @@ class NodeMaker {
 
   bool settle(int32_t node) {
     inlined_[node] = 0;
+    heavy_.erase(node);
     return false;
   }
 
@@ -335,6 +341,7 @@ class NodeMaker {
   std::set<std::pair<int32_t, int32_t>> memory_;
   std::unordered_map<GraphRef, std::vector<Use>, RefHash> uses_;
   std::unordered_map<int32_t, int> inlined_;
+  std::set<int32_t> heavy_;
   std::unordered_map<int32_t, std::optional<std::set<std::pair<int32_t, int32_t>>>> sources_;
 };
 

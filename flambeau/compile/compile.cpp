@@ -28,14 +28,13 @@ Backends& backends() {
 }  // namespace
 
 GraphCompiler graph_compiler(const CompileOptions& options, std::shared_ptr<GraphReport> report) {
-  if (options.backend == "native" || options.backend == "inductor")
-    return [name = options.name, report](const graph::Graph& g) {
-      return compile_graph(g, runtime::KernelRunner::Native, name, report.get());
-    };
-  if (options.backend == "interpreter")
-    return [name = options.name, report](const graph::Graph& g) {
-      return compile_graph(g, runtime::KernelRunner::Interpreter, name, report.get());
-    };
+  const bool record = options.mode == "reduce-overhead" || options.mode == "max-autotune";
+  for (const auto& [backend, runner] : {std::pair("native", runtime::KernelRunner::Native),
+                                        std::pair("inductor", runtime::KernelRunner::Native),
+                                        std::pair("interpreter", runtime::KernelRunner::Interpreter)})
+    if (options.backend == backend)
+      return [name = options.name, report, kernels = runtime::ExecutableOptions{runner, record}](
+                 const graph::Graph& g) { return compile_graph(g, kernels, name, report.get()); };
   if (options.backend == "aot_eager") return [](const graph::Graph& g) { return aot::interpreted(g); };
   {
     std::lock_guard lock(backends().mutex);

@@ -23,7 +23,8 @@ struct CompileOptions {
   std::optional<bool> dynamic;
   /// true: what can't be captured raises UnsupportedError. false: it runs eagerly.
   bool fullgraph = false;
-  /// "default", "reduce-overhead", "max-autotune" or "max-autotune-no-cudagraphs": the same on the CPU.
+  /// "default", "reduce-overhead", "max-autotune" or "max-autotune-no-cudagraphs". On GPUs the second and the
+  /// third record runs and run them again as one (runtime/recorded_runs.h); else they are the same.
   std::string mode = "default";
   /// Captures of one function before it runs eagerly.
   int recompile_limit = 8;

@@ -89,7 +89,7 @@ double milliseconds_since(std::chrono::steady_clock::time_point t) {
 
 }  // namespace
 
-GraphRunner compile_graph(const graph::Graph& original, runtime::KernelRunner kernels,
+GraphRunner compile_graph(const graph::Graph& original, runtime::ExecutableOptions options,
                           const std::string& name, GraphReport* report) {
   auto start = std::chrono::steady_clock::now();
   graph::Graph g = original;
@@ -97,7 +97,7 @@ GraphRunner compile_graph(const graph::Graph& original, runtime::KernelRunner ke
   if (g.shape_env) scope.emplace(g.shape_env.get());
   // Without memory, or on several GPUs: the operators run one after the other.
   const std::optional<Device> device = loop::device_of(original);
-  if (!device || (kernels == runtime::KernelRunner::Interpreter && device->type != DeviceType::CPU)) {
+  if (!device || (options.runner == runtime::KernelRunner::Interpreter && device->type != DeviceType::CPU)) {
     if (report) report->operators += original.call_count();
     return aot::interpreted(original);
   }
@@ -127,7 +127,7 @@ GraphRunner compile_graph(const graph::Graph& original, runtime::KernelRunner ke
   const double lower_ms = milliseconds_since(start);
   start = std::chrono::steady_clock::now();
   const int operators = original.call_count();
-  prepared->executable = std::make_unique<runtime::Executable>(std::move(program), kernels);
+  prepared->executable = std::make_unique<runtime::Executable>(std::move(program), options);
   if (report) {
     report->operators += operators;
     report->kernels += prepared->executable->kernel_count();

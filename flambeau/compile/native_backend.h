@@ -8,7 +8,7 @@
 namespace fl {
 
 /// Compiles a functional graph. Adds what it did to the report (may be null).
-GraphRunner compile_graph(const graph::Graph& g, runtime::KernelRunner kernels, const std::string& name,
+GraphRunner compile_graph(const graph::Graph& g, runtime::ExecutableOptions options, const std::string& name,
                           GraphReport* report);
 
 }  // namespace fl

@@ -1,5 +1,6 @@
 // What programs and eager calls need of a kind of device. The CPU's is there; other backends install theirs.
 #pragma once
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -10,9 +11,35 @@
 
 namespace fl::runtime {
 
+/// Launches and calls of a device that were recorded, to be run again as one.
+class Recording {
+ public:
+  virtual ~Recording() = default;
+  /// How many kernels were recorded so far.
+  virtual int launch_count() const = 0;
+  /// The kernel that was recorded as this number gets other arguments from the next run on.
+  virtual void change(int number, const codegen::LaunchArgs& args) = 0;
+  /// Whether calls now would do what was recorded, for the current stream: settings of libraries are the
+  /// same.
+  virtual bool is_current() const = 0;
+  /// Runs it in the current stream, after what other streams do with the memory that it writes and that was
+  /// handed out.
+  virtual void run(std::span<void* const> written) = 0;
+};
+
 class DeviceRuntime {
  public:
   virtual ~DeviceRuntime() = default;
+  /// Whether work of this thread in the current stream can be recorded.
+  virtual bool can_record(Device) const { return false; }
+  /// Records what `work` puts into the current stream, instead of running it; it gets the recording for
+  /// launch_count(). Raises what `work` does, and RuntimeError where something can't be recorded: the host
+  /// waits, say. What `work` launches must live as long.
+  virtual std::unique_ptr<Recording> record(Device, const std::function<void(const Recording&)>&) {
+    return nullptr;
+  }
+  /// A number for the current stream, other for other streams.
+  virtual uint64_t current_queue(Device) const { return 0; }
   /// Machine code for a device: several kernels at once, equal ones once.
   virtual std::vector<std::shared_ptr<const codegen::Launchable>> compile(
       std::span<const loop::Kernel> kernels, Device device) = 0;

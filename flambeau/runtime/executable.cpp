@@ -7,6 +7,8 @@
 
 #include "flambeau/base/option.h"
 #include "flambeau/loop/interpret.h"
+#include "flambeau/runtime/executable_run.h"
+#include "flambeau/runtime/recorded_runs.h"
 
 namespace fl::runtime {
 
@@ -14,25 +16,6 @@ using loop::KernelStep;
 using loop::LibraryStep;
 using loop::ProgramBuffer;
 using loop::SymbolSource;
-
-struct Executable::CompiledStep {
-  std::shared_ptr<const codegen::Launchable> kernel;
-  std::vector<int> buffers;                // of a kernel
-  std::vector<int> sizes;                  // table entries of a kernel's sizes
-  std::vector<std::pair<int, int>> loose;  // which of them are entries of loose_
-  std::vector<int> operands, results;      // buffers of a library call
-  std::vector<Value> args;                 // with GraphRef{operand}
-};
-
-struct Executable::SizePlan {
-  std::vector<int64_t> key;  // of layout_symbols_
-  std::vector<int64_t> values;
-  std::vector<std::vector<int64_t>> kernel_sizes;  // by step
-  std::vector<PreparedCall> calls;                 // by step
-  std::vector<int64_t> temporary_offset;           // by buffer, bytes; -1 elsewhere
-  int64_t arena_bytes = 0;
-  SizePlan* next = nullptr;
-};
 
 namespace {
 // Adds the time of one step of one run to its sum.
@@ -75,13 +58,13 @@ int64_t symbol_value(const SymbolSource& s, std::span<const Tensor> inputs,
 }
 }  // namespace
 
-Executable::Executable(loop::Program program, KernelRunner runner)
+Executable::Executable(loop::Program program, ExecutableOptions options)
     : program_(std::move(program)),
-      runner_(runner),
+      options_(options),
       runtime_(runtime_of(program_.device)),
       table_(symbols_of(program_)),
       loose_(symbols_of(program_)) {
-  FL_CHECK(runner == KernelRunner::Native || program_.device == Device{}, ValueError,
+  FL_CHECK(options.runner == KernelRunner::Native || program_.device == Device{}, ValueError,
            "the interpreter runs programs of the CPU, got one of {}", program_.device.str());
   auto entries = [&](const std::vector<sym::Expr>& list) {
     std::vector<int> out;
@@ -106,6 +89,7 @@ Executable::Executable(loop::Program program, KernelRunner runner)
     CompiledStep c;
     if (const auto* k = std::get_if<KernelStep>(&s)) {
       c.buffers = k->buffers;
+      for (int b : c.buffers) c.is_variable = c.is_variable || program_.buffers[b].by_value;
       c.sizes = entries(k->kernel->sizes);
       kernels.push_back(*k->kernel);
     } else {
@@ -128,7 +112,7 @@ Executable::Executable(loop::Program program, KernelRunner runner)
   find_loose_sizes();
   if (option("FLAMBEAU_PROFILE") == "1")
     profile_ = std::make_unique<std::vector<std::atomic<int64_t>>>(steps_.size());
-  if (runner_ != KernelRunner::Native) return;
+  if (options_.runner != KernelRunner::Native) return;
   auto compiled = runtime_.compile(kernels, program_.device);
   size_t at = 0;
   for (size_t k = 0; k < steps_.size(); ++k)
@@ -177,6 +161,7 @@ void Executable::find_loose_sizes() {
       if (!std::ranges::all_of(sym::symbols_of(e), [&](const sym::Expr& x) { return known.contains(x); }))
         steps_[s].loose.emplace_back(static_cast<int>(n), loose_.add(e));
     }
+    steps_[s].is_variable = steps_[s].is_variable || !steps_[s].loose.empty();
   }
 }
 
@@ -305,6 +290,7 @@ std::unique_ptr<Executable::SizePlan> Executable::make_plan(std::vector<int64_t>
   }
   place_temporaries(*p);
   prepare_library(*p);
+  if (options_.record) p->recorded = std::make_unique<RecordedRuns>(*this);
   return p;
 }
 
@@ -336,75 +322,104 @@ std::vector<Value> Executable::run(std::span<const Tensor> inputs, std::span<con
   SmallVector<int64_t, 16> symbols;
   for (const SymbolSource& s : program_.symbols) symbols.push_back(symbol_value(s, inputs, numbers));
   const SizePlan& p = plan({symbols.data(), symbols.size()}, unshared);
-  SmallVector<int64_t, 32> loose(static_cast<size_t>(loose_.size()));
-  loose_.evaluate({symbols.data(), symbols.size()}, loose.data());
-  const size_t count = program_.buffers.size();
-  SmallVector<char*, 64> address(count, nullptr);
-  SmallVector<Ref<Storage>, 8> made(count);
-  SmallVector<Tensor, 2> brought;  // inputs from other devices
-  Ref<Storage> arena;
-  if (p.arena_bytes > 0) arena = make_ref<Storage>(p.arena_bytes, program_.device);
+  Run run(p, inputs, targets, program_.buffers.size(), static_cast<size_t>(loose_.size()));
+  loose_.evaluate({symbols.data(), symbols.size()}, run.loose.data());
+  if (p.recorded && !unshared)
+    if (auto out = p.recorded->run(run)) return std::move(*out);
+  place(run);
+  launch(run);
+  return results(run);
+}
 
+// Addresses of buffers that have none yet.
+void Executable::place(Run& run) const {
+  const SizePlan& p = run.plan;
+  if (p.arena_bytes > 0 && !run.arena) run.arena = make_ref<Storage>(p.arena_bytes, program_.device);
   // Outputs that the caller gives, then everything else.
-  for (size_t o = 0; o < targets.size(); ++o)
-    if (targets[o].defined()) address[program_.outputs[o].buffer] = static_cast<char*>(targets[o].data());
-  for (size_t b = 0; b < count; ++b) {
+  for (size_t o = 0; o < run.targets.size(); ++o)
+    if (const int b = program_.outputs[o].buffer;
+        run.targets[o].defined() && program_.buffers[b].kind == ProgramBuffer::Kind::Output)
+      run.address[b] = static_cast<char*>(run.targets[o].data());
+  for (size_t b = 0; b < program_.buffers.size(); ++b) {
     const ProgramBuffer& buffer = program_.buffers[b];
     const int64_t size = size_of(buffer.dtype);
+    char*& address = run.address[b];
+    if (address) continue;
     switch (buffer.kind) {
       case ProgramBuffer::Kind::Input: {
-        const Tensor& input = inputs[buffer.index];
+        const Tensor& input = run.inputs[buffer.index];
         if (buffer.by_value || input.device() == program_.device) {
-          address[b] = static_cast<char*>(input.data());
+          address = static_cast<char*>(input.data());
         } else {
-          brought.push_back(moved(input, input.dtype(), program_.device));
-          address[b] = static_cast<char*>(brought.back().data());
+          run.brought.push_back(moved(input, input.dtype(), program_.device));
+          address = static_cast<char*>(run.brought.back().data());
         }
         break;
       }
       case ProgramBuffer::Kind::Output:
-        if (address[b]) break;
-        made[b] = make_ref<Storage>(p.values[buffers_[b].elements] * size, program_.device);
-        address[b] = static_cast<char*>(made[b]->data());
+        run.made[b] = make_ref<Storage>(p.values[buffers_[b].elements] * size, program_.device);
+        address = static_cast<char*>(run.made[b]->data());
         break;
       case ProgramBuffer::Kind::Temporary:
         if (p.temporary_offset[b] >= 0)
-          address[b] = static_cast<char*>(arena->data()) + p.temporary_offset[b];
+          address = static_cast<char*>(run.arena->data()) + p.temporary_offset[b];
         break;
       case ProgramBuffer::Kind::View:
-        address[b] = address[buffer.index] + p.values[buffers_[b].offset] * size;
+        address = run.address[buffer.index] + p.values[buffers_[b].offset] * size;
         break;
     }
   }
+}
 
+// Calls f with the arguments of a kernel.
+template <class F>
+void Executable::with_arguments(const Run& run, size_t number, F&& f) const {
+  const CompiledStep& step = steps_[number];
+  SmallVector<void*, 16> pointers;
+  for (int b : step.buffers) pointers.push_back(run.address[b]);
+  std::span<const int64_t> sizes = run.plan.kernel_sizes[number];
+  SmallVector<int64_t, 16> own;
+  if (!step.loose.empty()) {
+    own.assign(sizes.begin(), sizes.end());
+    for (const auto& [n, entry] : step.loose)
+      own[static_cast<size_t>(n)] = run.loose[static_cast<size_t>(entry)];
+    sizes = {own.data(), own.size()};
+  }
+  f(std::span<void* const>(pointers.data(), pointers.size()), sizes);
+}
+
+void Executable::launch(const Run& run, const Recording* recording,
+                        std::vector<VariableLaunch>* variable) const {
   for (size_t s = 0; s < steps_.size(); ++s) {
     const CompiledStep& step = steps_[s];
     const StepTimer timer(profile_.get(), s);
-    SmallVector<void*, 16> pointers;
     if (std::holds_alternative<KernelStep>(program_.steps[s])) {
-      for (int b : step.buffers) pointers.push_back(address[b]);
-      std::span<const int64_t> sizes = p.kernel_sizes[s];
-      SmallVector<int64_t, 16> own;
-      if (!step.loose.empty()) {
-        own.assign(sizes.begin(), sizes.end());
-        for (const auto& [n, entry] : step.loose)
-          own[static_cast<size_t>(n)] = loose[static_cast<size_t>(entry)];
-        sizes = {own.data(), own.size()};
-      }
-      if (step.kernel) {
-        step.kernel->launch({pointers.data(), sizes.data(), nullptr});
-      } else {
-        loop::interpret(*std::get<KernelStep>(program_.steps[s]).kernel,
-                        std::span<void* const>(pointers.data(), pointers.size()), sizes, {});
-      }
-    } else {
-      SmallVector<void*, 8> results;
-      for (int b : step.operands) pointers.push_back(address[b]);
-      for (int b : step.results) results.push_back(address[b]);
-      p.calls[s](pointers.data(), results.data());
+      const int number = recording ? recording->launch_count() : 0;
+      with_arguments(run, s, [&](std::span<void* const> pointers, std::span<const int64_t> sizes) {
+        if (step.kernel)
+          step.kernel->launch({pointers.data(), sizes.data(), nullptr});
+        else
+          loop::interpret(*std::get<KernelStep>(program_.steps[s]).kernel, pointers, sizes, {});
+      });
+      if (recording && step.is_variable && recording->launch_count() > number)
+        variable->push_back({number, s});
+      continue;
     }
+    SmallVector<void*, 8> operands, results;
+    for (int b : step.operands) operands.push_back(run.address[b]);
+    for (int b : step.results) results.push_back(run.address[b]);
+    run.plan.calls[s](operands.data(), results.data());
   }
+}
 
+void Executable::change(const Run& run, const VariableLaunch& v, Recording& recording) const {
+  with_arguments(run, v.step, [&](std::span<void* const> pointers, std::span<const int64_t> sizes) {
+    recording.change(v.number, {pointers.data(), sizes.data(), nullptr});
+  });
+}
+
+std::vector<Value> Executable::results(const Run& run) const {
+  const SizePlan& p = run.plan;
   std::vector<Value> out;
   for (size_t o = 0; o < program_.outputs.size(); ++o) {
     const loop::ProgramOutput& output = program_.outputs[o];
@@ -412,9 +427,9 @@ std::vector<Value> Executable::run(std::span<const Tensor> inputs, std::span<con
     if (output.kind == loop::ProgramOutput::Kind::None) {
       out.emplace_back();
     } else if (output.kind == loop::ProgramOutput::Kind::Number) {
-      out.emplace_back(loose[static_cast<size_t>(e.number)]);
-    } else if (o < targets.size() && targets[o].defined()) {
-      out.emplace_back(targets[o]);
+      out.emplace_back(run.loose[static_cast<size_t>(e.number)]);
+    } else if (o < run.targets.size() && run.targets[o].defined()) {
+      out.emplace_back(run.targets[o]);
     } else {
       TensorSpec spec;
       spec.dtype = output.spec.dtype;
@@ -424,11 +439,12 @@ std::vector<Value> Executable::run(std::span<const Tensor> inputs, std::span<con
       spec.offset = p.values[e.offset];
       const ProgramBuffer& buffer = program_.buffers[output.buffer];
       if (buffer.kind == ProgramBuffer::Kind::Input) {
-        spec.offset += inputs[buffer.index].offset();
-        spec.device = inputs[buffer.index].device();
-        out.emplace_back(Tensor(spec, inputs[buffer.index].storage()));
+        const Tensor& input = run.inputs[buffer.index];
+        spec.offset += input.offset();
+        spec.device = input.device();
+        out.emplace_back(Tensor(spec, input.storage()));
       } else {
-        const Tensor result(spec, made[output.buffer]);
+        const Tensor result(spec, run.made[output.buffer]);
         out.emplace_back(output.spec.device == spec.device ? result
                                                            : moved(result, spec.dtype, output.spec.device));
       }

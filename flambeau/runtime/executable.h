@@ -17,13 +17,19 @@ enum class KernelRunner : uint8_t {
   Interpreter,  ///< the loop interpreter: slow, for tests
 };
 
+struct ExecutableOptions {
+  KernelRunner runner = KernelRunner::Native;
+  /// Runs are recorded and run again as one, where the device can (recorded_runs.h).
+  bool record = false;
+};
+
 /// Immutable after it was made; run() is reentrant and takes no lock. What depends on sizes alone (the
 /// arena's layout, prepared library calls) is kept for the sizes that were seen; numbers that kernels alone
 /// read, such as places of random numbers, may differ in every call.
 class Executable {
  public:
   /// Compiles the kernels of a program, in parallel.
-  explicit Executable(loop::Program program, KernelRunner runner = KernelRunner::Native);
+  explicit Executable(loop::Program program, ExecutableOptions options = {});
   ~Executable();
 
   /// inputs: the tensors of the call; those that are on another device than the program's are copied there
@@ -44,15 +50,25 @@ class Executable {
  private:
   struct SizePlan;
   struct CompiledStep;
+  struct Run;
+  struct VariableLaunch;
+  class RecordedRuns;
   void find_layout_symbols();
   void find_loose_sizes();
   const SizePlan& plan(std::span<const int64_t> symbols, std::unique_ptr<SizePlan>& unshared) const;
   std::unique_ptr<SizePlan> make_plan(std::vector<int64_t> symbols) const;
   void place_temporaries(SizePlan& p) const;
   void prepare_library(SizePlan& p) const;
+  void place(Run& run) const;
+  template <class F>
+  void with_arguments(const Run& run, size_t step, F&& f) const;
+  void launch(const Run& run, const Recording* recording = nullptr,
+              std::vector<VariableLaunch>* variable = nullptr) const;
+  void change(const Run& run, const VariableLaunch& v, Recording& recording) const;
+  std::vector<Value> results(const Run& run) const;
 
   loop::Program program_;
-  KernelRunner runner_;
+  ExecutableOptions options_;
   DeviceRuntime& runtime_;
   ExpressionTable table_;
   ExpressionTable loose_;            // of what layouts do not depend on
@@ -72,6 +88,7 @@ class Executable {
   std::unique_ptr<std::vector<std::atomic<int64_t>>> profile_;  // ns of each step, under FLAMBEAU_PROFILE=1
   mutable std::atomic<SizePlan*> plans_{nullptr};               // a list that only grows, newest first
   mutable std::atomic<int> plan_count_{0};
+  mutable std::atomic<int> recorded_layouts_{0};
 };
 
 }  // namespace fl::runtime

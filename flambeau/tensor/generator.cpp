@@ -10,6 +10,7 @@ namespace fl {
 namespace {
 
 thread_local RandomHook* g_hook = nullptr;
+thread_local DrawRecorder* g_recorder = nullptr;
 
 uint32_t low(uint64_t v) { return static_cast<uint32_t>(v); }
 uint32_t high(uint64_t v) { return static_cast<uint32_t>(v >> 32); }
@@ -81,6 +82,8 @@ PhiloxSlot Generator::reserve(SymInt count) {
 
 PhiloxSlot Generator::take(int64_t count) {
   FL_CHECK(count >= 0, RuntimeError, "expected to draw 0 or more random numbers, got {}", count);
+  if (g_recorder) [[unlikely]]
+    if (const auto slot = g_recorder->take(*this, count)) return *slot;
   std::lock_guard lock(mutex_);
   int64_t next;
   FL_CHECK(!__builtin_add_overflow(offset_, count, &next), RuntimeError,
@@ -117,6 +120,9 @@ void Generator::set_state(const Tensor& state) {
 
 RandomHook::Scope::Scope(RandomHook* hook) : previous_(std::exchange(g_hook, hook)) {}
 RandomHook::Scope::~Scope() { g_hook = previous_; }
+
+DrawRecorder::Scope::Scope(DrawRecorder* recorder) : previous_(std::exchange(g_recorder, recorder)) {}
+DrawRecorder::Scope::~Scope() { g_recorder = previous_; }
 
 const Ref<Generator>& default_generator(Device d) {
   DefaultGenerators& all = defaults();

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 
 #include "flambeau/base/ref.h"
 #include "flambeau/tensor/tensor.h"
@@ -43,7 +44,7 @@ class Generator : public RefCounted {
 
   /// Room for `count` elements. Under a RandomHook the hook answers.
   PhiloxSlot reserve(SymInt count);
-  /// The same without asking a hook.
+  /// The same without asking a hook. Under a DrawRecorder that answers.
   PhiloxSlot take(int64_t count);
 
   /// 16 bytes, uint8: seed and offset. set_state raises RuntimeError on any other tensor.
@@ -72,6 +73,26 @@ class RandomHook {
 
    private:
     RandomHook* previous_;
+  };
+};
+
+/// Answers draws while launches of this thread are recorded, to be run again with other numbers.
+class DrawRecorder {
+ public:
+  virtual ~DrawRecorder() = default;
+  /// Numbers in the place of a slot's, which launches recognise; nothing for generators that are not
+  /// recorded.
+  virtual std::optional<PhiloxSlot> take(Generator& generator, int64_t count) = 0;
+
+  /// Installs a recorder on this thread; null suspends the one that is.
+  class Scope {
+   public:
+    explicit Scope(DrawRecorder* recorder);
+    ~Scope();
+    Scope(const Scope&) = delete;
+
+   private:
+    DrawRecorder* previous_;
   };
 };
 

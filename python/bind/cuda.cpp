@@ -15,6 +15,8 @@
 #include "flambeau/library/cuda/toolkit.h"
 #include "flambeau/runtime/cuda/allocator.h"
 #include "flambeau/runtime/cuda/device.h"
+#include "flambeau/runtime/cuda/graph.h"
+#include "flambeau/runtime/recorded_runs.h"
 
 namespace fl::python {
 namespace {
@@ -148,6 +150,45 @@ void bind_streams(nb::module_& m) {
       .def_prop_ro("device", &Event::device);
 }
 
+CUstreamCaptureMode capture_mode(const std::string& name) {
+  if (name == "global") return CU_STREAM_CAPTURE_MODE_GLOBAL;
+  if (name == "thread_local") return CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+  FL_CHECK(name == "relaxed", RuntimeError,
+           "Unknown capture error mode. Expected `global`, `thread_local`, or `relaxed`, got {}", name);
+  return CU_STREAM_CAPTURE_MODE_RELAXED;
+}
+
+void bind_graphs(nb::module_& m) {
+  m.def("new_pool", &new_pool);
+  m.def("is_recording", [] { return device_count() > 0 && is_recorded(current_stream(current_device())); });
+  m.def("recording_figures", [] {
+    const runtime::RecordingFigures f = runtime::recording_figures();
+    nb::dict out;
+    out["recorded"] = f.recorded;
+    out["replayed"] = f.replayed;
+    out["skipped"] = f.skipped;
+    out["last_reason"] = f.last_reason;
+    return out;
+  });
+  nb::class_<Graph>(m, "Graph")
+      .def(nb::init<int>())
+      .def("begin",
+           [](Graph& g, PoolId pool, const std::string& mode) {
+             g.begin(current_stream(g.device()), pool, capture_mode(mode));
+           })
+      .def("end", &Graph::end, nb::call_guard<nb::gil_scoped_release>())
+      .def("abandon", &Graph::abandon, nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "launch", [](Graph& g) { g.launch(current_stream(g.device())); },
+          nb::call_guard<nb::gil_scoped_release>())
+      .def("reset", &Graph::reset, nb::call_guard<nb::gil_scoped_release>())
+      .def("print", &Graph::print)
+      .def_prop_ro("device", &Graph::device)
+      .def_prop_ro("pool", &Graph::pool)
+      .def_prop_ro("is_recorded", &Graph::is_recorded)
+      .def_prop_ro("node_count", &Graph::node_count);
+}
+
 void bind_libraries(nb::module_& m) {
   using library::cuda::Tf32;
   nb::enum_<Tf32>(m, "Tf32").value("Matmul", Tf32::Matmul).value("Convolution", Tf32::Convolution);
@@ -210,6 +251,7 @@ void bind_cuda(nb::module_& m) {
   bind_libraries(cuda);
   bind_memory(cuda);
   bind_streams(cuda);
+  bind_graphs(cuda);
 }
 
 }  // namespace fl::python

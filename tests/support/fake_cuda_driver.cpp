@@ -11,13 +11,19 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "flambeau/codegen/gpu/compile.h"
 #include "flambeau/loop/interpret.h"
+#include "tests/support/fake_cuda.h"
 
 namespace {
+
+using fake::Context;
+using fake::Module;
+using fake::t_context;
 
 using fl::codegen::GpuErrorSlot;
 
@@ -54,21 +60,15 @@ struct Region {
   }
 };
 
-struct Context {
-  int device;
-};
-struct Module {
-  fl::loop::Kernel kernel;
-};
 struct Event {
   std::chrono::steady_clock::time_point time;
   bool recorded = false;
+  fake::CapturedEvent captured;
 };
 
-std::recursive_mutex g_mutex;
 Region* g_regions = nullptr;
 Context g_contexts[kDevices] = {{0}, {1}};
-thread_local Context* t_context = nullptr;
+std::map<char*, size_t> g_pinned;  // page-locked blocks
 
 Region* region_of(const void* p) {
   for (int d = 0; d < kDevices; ++d)
@@ -120,10 +120,79 @@ std::string kernel_text(const char* image) {
   return out;
 }
 
+/// Whether a copy may be a part of a graph: what is on neither device has to be page-locked.
+bool is_pageable(const void* p) {
+  if (region_of(p)) return false;
+  auto it = g_pinned.upper_bound(static_cast<char*>(const_cast<void*>(p)));
+  return it == g_pinned.begin() ||
+         static_cast<const char*>(p) >= std::prev(it)->first + std::prev(it)->second;
+}
+
 }  // namespace
 
-#define FAKE(name) extern "C" __attribute__((visibility("default"))) CUresult CUDAAPI name
-#define LOCK std::lock_guard lock(g_mutex)
+namespace fake {
+
+std::recursive_mutex g_mutex;
+thread_local Context* t_context = nullptr;
+
+Stream& stream_of(CUstream s) {
+  static Stream standard;
+  return s ? *reinterpret_cast<Stream*>(s) : standard;
+}
+
+KernelCall::KernelCall(CUfunction f, int device, unsigned blocks, unsigned threads, void** params)
+    : module(reinterpret_cast<Module*>(f)), device(device), blocks(blocks), threads(threads) {
+  const auto keep = [&](size_t bytes) {
+    const char* from = static_cast<const char*>(*params++);
+    arguments.emplace_back(from, from + bytes);
+  };
+  const fl::loop::Kernel& k = module->kernel;
+  for (const fl::loop::Buffer& b : k.buffers)
+    keep(b.by_value ? static_cast<size_t>(fl::size_of(b.dtype)) : sizeof(void*));
+  for (size_t s = 0; s < k.sizes.size(); ++s) keep(sizeof(int64_t));
+  for (const fl::DType d : k.params) keep(static_cast<size_t>(fl::size_of(d)));
+  keep(sizeof(void*));
+  keep(sizeof(int64_t));
+}
+
+CUresult KernelCall::run() const {
+  const fl::loop::Kernel& k = module->kernel;
+  std::vector<void*> buffers;
+  std::vector<int64_t> sizes;
+  std::vector<fl::loop::ScalarBits> scalars;
+  const auto* argument = arguments.data();
+  const auto word = [&](const std::vector<char>& bytes) {
+    int64_t out;
+    std::memcpy(&out, bytes.data(), sizeof(out));
+    return out;
+  };
+  for (const fl::loop::Buffer& b : k.buffers) {
+    void* at = const_cast<char*>(argument->data());
+    if (!b.by_value) {
+      at = reinterpret_cast<void*>(word(*argument));
+      Region* r = region_of(at);
+      // Of another device, of the host, or not in use: a GPU would fault, or compute garbage.
+      if (at && (r != &g_regions[device] || !(at = reach(at, 0)))) return CUDA_ERROR_ILLEGAL_ADDRESS;
+    }
+    buffers.push_back(at);
+    ++argument;
+  }
+  for (size_t s = 0; s < k.sizes.size(); ++s) sizes.push_back(word(*argument++));
+  for (size_t p = 0; p < k.params.size(); ++p, ++argument) {
+    fl::loop::ScalarBits bits;
+    std::memcpy(bits.bytes, argument->data(), argument->size());
+    scalars.push_back(bits);
+  }
+  auto* slot = reinterpret_cast<GpuErrorSlot*>(word(argument[0]));
+  try {
+    fl::loop::interpret(k, buffers, sizes, scalars);
+  } catch (const fl::IndexError& e) {
+    report(k, e.message(), slot, word(argument[1]));
+  }
+  return CUDA_SUCCESS;
+}
+
+}  // namespace fake
 
 FAKE(cuInit)(unsigned) {
   LOCK;
@@ -165,13 +234,17 @@ FAKE(cuDevicePrimaryCtxRetain)(CUcontext* c, CUdevice d) {
 }
 FAKE(cuCtxSetCurrent)(CUcontext c) { return t_context = reinterpret_cast<Context*>(c), CUDA_SUCCESS; }
 FAKE(cuCtxGetCurrent)(CUcontext* c) { return *c = reinterpret_cast<CUcontext>(t_context), CUDA_SUCCESS; }
-FAKE(cuCtxSynchronize)() { return t_context ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT; }
+FAKE(cuCtxSynchronize)() {
+  LOCK;
+  return t_context ? fake::refuse_if_any_is_recorded() : CUDA_ERROR_INVALID_CONTEXT;
+}
 FAKE(cuCtxEnablePeerAccess)(CUcontext, unsigned) { return CUDA_SUCCESS; }
 FAKE(cuCtxGetStreamPriorityRange)(int* a, int* b) { return *a = 0, *b = -5, CUDA_SUCCESS; }
 
 FAKE(cuMemAlloc)(CUdeviceptr* out, size_t bytes) {
   LOCK;
   if (!t_context) return CUDA_ERROR_INVALID_CONTEXT;
+  if (const CUresult e = fake::check_unsafe_call(); e != CUDA_SUCCESS) return e;
   Region& r = g_regions[t_context->device];
   const size_t size = (bytes + kPage - 1) / kPage * kPage;
   size_t at = 0;
@@ -187,6 +260,7 @@ FAKE(cuMemAlloc)(CUdeviceptr* out, size_t bytes) {
 }
 FAKE(cuMemFree)(CUdeviceptr p) {
   LOCK;
+  if (const CUresult e = fake::check_unsafe_call(); e != CUDA_SUCCESS) return e;
   Region* r = region_of(as<void>(p));
   return r && r->used.erase(static_cast<size_t>(as<char>(p) - r->device)) ? CUDA_SUCCESS
                                                                           : CUDA_ERROR_INVALID_VALUE;
@@ -198,54 +272,86 @@ FAKE(cuMemGetInfo)(size_t* free, size_t* total) {
   return CUDA_SUCCESS;
 }
 FAKE(cuMemHostAlloc)(void** p, size_t bytes, unsigned) {
-  *p = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
+  LOCK;
+  if (const CUresult e = fake::check_unsafe_call(); e != CUDA_SUCCESS) return e;
+  const size_t size = (bytes + 63) / 64 * 64;
+  *p = std::aligned_alloc(64, size);
+  if (*p) g_pinned[static_cast<char*>(*p)] = size;
   return *p ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
-FAKE(cuMemFreeHost)(void* p) { return std::free(p), CUDA_SUCCESS; }
-FAKE(cuPointerGetAttribute)(void*, CUpointer_attribute, CUdeviceptr) { return CUDA_ERROR_INVALID_VALUE; }
-FAKE(cuMemcpyAsync)(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream) {
+FAKE(cuMemFreeHost)(void* p) {
   LOCK;
-  char *a = reach(as<void>(to), bytes), *b = reach(as<void>(from), bytes);
-  if (!a || !b || !t_context) return CUDA_ERROR_INVALID_VALUE;
-  return std::memmove(a, b, bytes), CUDA_SUCCESS;
+  g_pinned.erase(static_cast<char*>(p));
+  return std::free(p), CUDA_SUCCESS;
+}
+FAKE(cuPointerGetAttribute)(void*, CUpointer_attribute, CUdeviceptr) { return CUDA_ERROR_INVALID_VALUE; }
+FAKE(cuMemcpyAsync)(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream s) {
+  LOCK;
+  if (!t_context) return CUDA_ERROR_INVALID_VALUE;
+  if (is_pageable(as<void>(to)) || is_pageable(as<void>(from)))
+    if (const CUresult e = fake::refuse_if_recorded(s); e != CUDA_SUCCESS) return e;
+  return fake::put(s, [=] {
+    char *a = reach(as<void>(to), bytes), *b = reach(as<void>(from), bytes);
+    return a && b ? (std::memmove(a, b, bytes), CUDA_SUCCESS) : CUDA_ERROR_INVALID_VALUE;
+  });
 }
 FAKE(cuMemcpyPeerAsync)(CUdeviceptr to, CUcontext, CUdeviceptr from, CUcontext, size_t bytes, CUstream s) {
   return cuMemcpyAsync(to, from, bytes, s);
 }
 FAKE(cuMemcpy2DAsync)(const CUDA_MEMCPY2D*, CUstream) { return CUDA_ERROR_NOT_SUPPORTED; }
-FAKE(cuMemsetD8Async)(CUdeviceptr to, unsigned char value, size_t bytes, CUstream) {
+FAKE(cuMemsetD8Async)(CUdeviceptr to, unsigned char value, size_t bytes, CUstream s) {
   LOCK;
-  char* a = reach(as<void>(to), bytes);
-  return a ? (std::memset(a, value, bytes), CUDA_SUCCESS) : CUDA_ERROR_INVALID_VALUE;
+  return fake::put(s, [=] {
+    char* a = reach(as<void>(to), bytes);
+    return a ? (std::memset(a, value, bytes), CUDA_SUCCESS) : CUDA_ERROR_INVALID_VALUE;
+  });
 }
 
 FAKE(cuMemsetD2D8Async)
-(CUdeviceptr to, size_t pitch, unsigned char value, size_t width, size_t height, CUstream) {
+(CUdeviceptr to, size_t pitch, unsigned char value, size_t width, size_t height, CUstream s) {
   LOCK;
   if (height == 0 || width > pitch) return CUDA_ERROR_INVALID_VALUE;
-  char* a = reach(as<void>(to), pitch * (height - 1) + width);
-  if (!a) return CUDA_ERROR_INVALID_VALUE;
-  for (size_t row = 0; row < height; ++row) std::memset(a + row * pitch, value, width);
-  return CUDA_SUCCESS;
+  return fake::put(s, [=] {
+    char* a = reach(as<void>(to), pitch * (height - 1) + width);
+    if (!a) return CUDA_ERROR_INVALID_VALUE;
+    for (size_t row = 0; row < height; ++row) std::memset(a + row * pitch, value, width);
+    return CUDA_SUCCESS;
+  });
 }
 
 FAKE(cuStreamCreateWithPriority)(CUstream* s, unsigned, int) {
-  return *s = reinterpret_cast<CUstream>(new int), CUDA_SUCCESS;
+  return *s = reinterpret_cast<CUstream>(new fake::Stream), CUDA_SUCCESS;
 }
-FAKE(cuStreamDestroy)(CUstream s) { return delete reinterpret_cast<int*>(s), CUDA_SUCCESS; }
-FAKE(cuStreamSynchronize)(CUstream) { return CUDA_SUCCESS; }
-FAKE(cuStreamQuery)(CUstream) { return CUDA_SUCCESS; }
-FAKE(cuStreamWaitEvent)(CUstream, CUevent, unsigned) { return CUDA_SUCCESS; }
-FAKE(cuLaunchHostFunc)(CUstream, CUhostFn f, void* data) { return f(data), CUDA_SUCCESS; }
+FAKE(cuStreamDestroy)(CUstream s) { return delete reinterpret_cast<fake::Stream*>(s), CUDA_SUCCESS; }
+FAKE(cuStreamSynchronize)(CUstream s) {
+  LOCK;
+  return fake::refuse_if_recorded(s);
+}
+FAKE(cuStreamQuery)(CUstream s) {
+  LOCK;
+  return fake::refuse_if_recorded(s);
+}
+FAKE(cuStreamWaitEvent)(CUstream s, CUevent e, unsigned) {
+  LOCK;
+  return fake::join(s, reinterpret_cast<Event*>(e)->captured);
+}
+FAKE(cuLaunchHostFunc)(CUstream s, CUhostFn f, void* data) {
+  LOCK;
+  return fake::put(s, [=] { return f(data), CUDA_SUCCESS; });
+}
 FAKE(cuEventCreate)(CUevent* e, unsigned) { return *e = reinterpret_cast<CUevent>(new Event), CUDA_SUCCESS; }
 FAKE(cuEventDestroy)(CUevent e) { return delete reinterpret_cast<Event*>(e), CUDA_SUCCESS; }
-FAKE(cuEventRecord)(CUevent e, CUstream) {
+FAKE(cuEventRecord)(CUevent e, CUstream s) {
+  LOCK;
   auto* event = reinterpret_cast<Event*>(e);
   event->recorded = true;
+  event->captured = fake::place_of(s);
   return event->time = std::chrono::steady_clock::now(), CUDA_SUCCESS;
 }
-FAKE(cuEventQuery)(CUevent) { return CUDA_SUCCESS; }
-FAKE(cuEventSynchronize)(CUevent) { return CUDA_SUCCESS; }
+FAKE(cuEventQuery)(CUevent e) {
+  return reinterpret_cast<Event*>(e)->captured.capture ? CUDA_ERROR_CAPTURED_EVENT : CUDA_SUCCESS;
+}
+FAKE(cuEventSynchronize)(CUevent e) { return cuEventQuery(e); }
 FAKE(cuEventElapsedTime)(float* ms, CUevent a, CUevent b) {
   const auto *from = reinterpret_cast<Event*>(a), *to = reinterpret_cast<Event*>(b);
   if (!from->recorded || !to->recorded) return CUDA_ERROR_INVALID_HANDLE;
@@ -254,6 +360,8 @@ FAKE(cuEventElapsedTime)(float* ms, CUevent a, CUevent b) {
 }
 
 FAKE(cuModuleLoadDataEx)(CUmodule* m, const void* image, unsigned, CUjit_option*, void**) {
+  LOCK;
+  if (const CUresult e = fake::check_unsafe_call(); e != CUDA_SUCCESS) return e;
   try {
     *m = reinterpret_cast<CUmodule>(
         new Module{fl::loop::parse_kernel(kernel_text(static_cast<const char*>(image)))});
@@ -273,49 +381,10 @@ FAKE(cuOccupancyMaxActiveBlocksPerMultiprocessor)(int* n, CUfunction, int, size_
   return *n = 1, CUDA_SUCCESS;
 }
 FAKE(cuLaunchKernel)
-(CUfunction f, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned, unsigned, unsigned, CUstream,
- void** params, void**) {
+(CUfunction f, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned, unsigned, unsigned,
+ CUstream s, void** params, void**) {
   LOCK;
   if (!t_context) return CUDA_ERROR_INVALID_CONTEXT;
   if (blocks == 0 || threads == 0 || threads > 1024) return CUDA_ERROR_INVALID_VALUE;
-  const fl::loop::Kernel& k = reinterpret_cast<Module*>(f)->kernel;
-  std::vector<void*> buffers;
-  std::vector<int64_t> sizes;
-  std::vector<fl::loop::ScalarBits> scalars;
-  for (const fl::loop::Buffer& b : k.buffers) {
-    void* at = *params;
-    if (!b.by_value) {
-      at = *static_cast<void**>(*params);
-      Region* r = region_of(at);
-      // Of another device, of the host, or not in use: a GPU would fault, or compute garbage.
-      if (at && (r != &g_regions[t_context->device] || !(at = reach(at, 0))))
-        return CUDA_ERROR_ILLEGAL_ADDRESS;
-    }
-    buffers.push_back(at);
-    ++params;
-  }
-  for (size_t s = 0; s < k.sizes.size(); ++s) sizes.push_back(*static_cast<int64_t*>(*params++));
-  for (size_t p = 0; p < k.params.size(); ++p) {
-    fl::loop::ScalarBits bits;
-    std::memcpy(bits.bytes, *params++, static_cast<size_t>(fl::size_of(k.params[p])));
-    scalars.push_back(bits);
-  }
-  auto* slot = *static_cast<GpuErrorSlot**>(params[0]);
-  try {
-    fl::loop::interpret(k, buffers, sizes, scalars);
-  } catch (const fl::IndexError& e) {
-    report(k, e.message(), slot, *static_cast<int64_t*>(params[1]));
-  }
-  return CUDA_SUCCESS;
+  return fake::put(s, fake::KernelCall(f, t_context->device, blocks, threads, params));
 }
-
-FAKE(cuStreamBeginCapture)(CUstream, CUstreamCaptureMode) { return CUDA_ERROR_NOT_SUPPORTED; }
-FAKE(cuStreamEndCapture)(CUstream, CUgraph*) { return CUDA_ERROR_NOT_SUPPORTED; }
-FAKE(cuStreamIsCapturing)(CUstream, CUstreamCaptureStatus* s) {
-  return *s = CU_STREAM_CAPTURE_STATUS_NONE, CUDA_SUCCESS;
-}
-FAKE(cuThreadExchangeStreamCaptureMode)(CUstreamCaptureMode*) { return CUDA_SUCCESS; }
-FAKE(cuGraphInstantiate)(CUgraphExec*, CUgraph, unsigned long long) { return CUDA_ERROR_NOT_SUPPORTED; }
-FAKE(cuGraphLaunch)(CUgraphExec, CUstream) { return CUDA_ERROR_NOT_SUPPORTED; }
-FAKE(cuGraphDestroy)(CUgraph) { return CUDA_SUCCESS; }
-FAKE(cuGraphExecDestroy)(CUgraphExec) { return CUDA_SUCCESS; }

@@ -10,29 +10,21 @@ namespace fl::library::cuda {
 
 // The functions that are used. cuda.h renames some to their newest version; the names below follow it.
 // clang-format off
-#define FL_CUDA_FUNCTIONS(X)                                                                                 \
-  X(cuInit)                                                                                                  \
-  X(cuDriverGetVersion)                                                                                      \
-  X(cuGetErrorName) X(cuGetErrorString) X(cuDeviceGetCount) X(cuDeviceGet) X(cuDeviceGetName)                \
-      X(cuDeviceGetAttribute) X(cuDeviceTotalMem) X(cuDeviceGetUuid) X(cuDeviceGetPCIBusId)                  \
-          X(cuDeviceCanAccessPeer) X(cuDevicePrimaryCtxRetain) X(cuCtxSetCurrent) X(cuCtxGetCurrent)         \
-              X(cuCtxSynchronize) X(cuCtxEnablePeerAccess) X(cuCtxGetStreamPriorityRange) X(cuMemAlloc)      \
-                  X(cuMemFree) X(cuMemGetInfo) X(cuMemHostAlloc) X(cuMemFreeHost) X(cuPointerGetAttribute)   \
-                      X(cuMemcpyAsync) X(cuMemcpyPeerAsync) X(cuMemcpy2DAsync) X(cuMemsetD8Async)            \
-                          X(cuMemsetD2D8Async) X(cuStreamCreateWithPriority) X(cuStreamDestroy)              \
-                          X(cuStreamSynchronize)                                                             \
-                              X(cuStreamQuery) X(cuStreamWaitEvent) X(cuLaunchHostFunc) X(cuEventCreate)     \
-                                  X(cuEventDestroy) X(cuEventRecord) X(cuEventQuery) X(cuEventSynchronize)   \
-                                      X(cuEventElapsedTime) X(cuModuleLoadDataEx) X(cuModuleUnload)          \
-                                          X(cuModuleGetFunction) X(cuFuncSetAttribute) X(cuFuncGetAttribute) \
-                                              X(cuLaunchKernel)                                              \
-                                                  X(cuOccupancyMaxActiveBlocksPerMultiprocessor)             \
-                                                      X(cuStreamBeginCapture) X(cuStreamEndCapture)          \
-                                                          X(cuStreamIsCapturing)                             \
-                                                              X(cuThreadExchangeStreamCaptureMode)           \
-                                                                  X(cuGraphInstantiate) X(cuGraphLaunch)     \
-                                                                      X(cuGraphDestroy)                      \
-                                                                          X(cuGraphExecDestroy)
+#define FL_CUDA_FUNCTIONS(X) \
+  X(cuInit) X(cuDriverGetVersion) X(cuGetErrorName) X(cuGetErrorString) X(cuDeviceGetCount) X(cuDeviceGet) \
+  X(cuDeviceGetName) X(cuDeviceGetAttribute) X(cuDeviceTotalMem) X(cuDeviceGetUuid) X(cuDeviceGetPCIBusId) \
+  X(cuDeviceCanAccessPeer) X(cuDevicePrimaryCtxRetain) X(cuCtxSetCurrent) X(cuCtxGetCurrent) \
+  X(cuCtxSynchronize) X(cuCtxEnablePeerAccess) X(cuCtxGetStreamPriorityRange) X(cuMemAlloc) X(cuMemFree) \
+  X(cuMemGetInfo) X(cuMemHostAlloc) X(cuMemFreeHost) X(cuPointerGetAttribute) X(cuMemcpyAsync) \
+  X(cuMemcpyPeerAsync) X(cuMemcpy2DAsync) X(cuMemsetD8Async) X(cuMemsetD2D8Async) \
+  X(cuStreamCreateWithPriority) X(cuStreamDestroy) X(cuStreamSynchronize) X(cuStreamQuery) X(cuStreamWaitEvent) X(cuLaunchHostFunc) \
+  X(cuEventCreate) X(cuEventDestroy) X(cuEventRecord) X(cuEventQuery) X(cuEventSynchronize) \
+  X(cuEventElapsedTime) X(cuModuleLoadDataEx) X(cuModuleUnload) X(cuModuleGetFunction) \
+  X(cuFuncSetAttribute) X(cuFuncGetAttribute) X(cuLaunchKernel) \
+  X(cuOccupancyMaxActiveBlocksPerMultiprocessor) X(cuStreamBeginCapture) X(cuStreamEndCapture) \
+  X(cuStreamIsCapturing) X(cuStreamGetCaptureInfo) X(cuThreadExchangeStreamCaptureMode) \
+  X(cuGraphInstantiate) X(cuGraphLaunch) X(cuGraphGetNodes) X(cuGraphExecKernelNodeSetParams) \
+  X(cuGraphDebugDotPrint) X(cuGraphDestroy) X(cuGraphExecDestroy)
 // clang-format on
 
 struct Driver {

@@ -1,12 +1,16 @@
 #include "flambeau/runtime/cuda/allocator.h"
 
+#include <atomic>
 #include <deque>
 #include <map>
 #include <mutex>
 #include <set>
+#include <tuple>
 #include <unordered_map>
+#include <utility>
 
 #include "flambeau/runtime/cuda/copy.h"
+#include "flambeau/runtime/cuda/graph.h"
 
 namespace fl::runtime::cuda {
 
@@ -24,12 +28,21 @@ constexpr size_t kSegmentUnit = 2 * kMiB;
 
 size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
+/// The pool that this thread takes memory from.
+struct CurrentPool {
+  int device = -1;
+  PoolId pool = 0;
+};
+thread_local CurrentPool t_pool;
+std::atomic<uint64_t> g_record_count{0};
+
 /// A piece of a segment; neighbours in memory are linked.
 struct Block {
   char* data;
   size_t size;
   CUstream stream;
   bool small;
+  PoolId pool;
   bool used = false;
   Block *before = nullptr, *after = nullptr;
   std::vector<CUstream> other_streams;  // that used it, too
@@ -48,11 +61,12 @@ class DeviceAllocator final : public Allocator {
   void* allocate(size_t bytes) override {
     const CUstream stream = current_stream(device_).handle;
     const size_t size = round_up(std::max<size_t>(bytes, 1), kUnit);
+    const PoolId pool = t_pool.device == device_ ? t_pool.pool : 0;
     std::lock_guard lock(mutex_);
     ++stats_.allocations;
     if (!waiting_.empty()) collect(false);
-    Block* block = find(size, stream);
-    if (!block) block = make(size, bytes, stream);
+    Block* block = find(size, stream, pool);
+    if (!block) block = make(size, bytes, stream, pool);
     split(block, size);
     block->used = true;
     blocks_.emplace(block->data, block);
@@ -73,12 +87,10 @@ class DeviceAllocator final : public Allocator {
     count(&PoolFigures::blocks, block->small, -1);
     count(&PoolFigures::bytes, block->small, -static_cast<int64_t>(block->size));
     if (block->other_streams.empty()) return put_back(block);
-    for (CUstream s : block->other_streams) {
-      auto event = std::make_unique<Event>(device_, false);
-      event->record({s, device_});
-      waiting_.push_back({block, std::move(event), s == block->other_streams.back()});
-    }
-    block->other_streams.clear();
+    if (t_pool.device == device_)
+      kept_back_[t_pool.pool].push_back(block);  // events of streams that are recorded never happen
+    else
+      wait_for_other_streams(block);
   }
 
   void copy(void* to, const void* from, size_t bytes) override { copy_and_wait(device_, to, from, bytes); }
@@ -103,6 +115,25 @@ class DeviceAllocator final : public Allocator {
     if (it == blocks_.end() || it->second->stream == stream) return;
     std::vector<CUstream>& list = it->second->other_streams;
     if (std::find(list.begin(), list.end(), stream) == list.end()) list.push_back(stream);
+    ++g_record_count;
+  }
+  std::vector<CUstream> take_other_streams(void* data) {
+    std::lock_guard lock(mutex_);
+    auto it = blocks_.find(data);
+    return it == blocks_.end() ? std::vector<CUstream>{} : std::exchange(it->second->other_streams, {});
+  }
+  void hold_pool(PoolId pool) {
+    std::lock_guard lock(mutex_);
+    ++pool_graphs_[pool];
+  }
+  void drop_pool(PoolId pool) {
+    std::lock_guard lock(mutex_);
+    if (--pool_graphs_.at(pool) == 0) pool_graphs_.erase(pool);
+  }
+  void end_pool(PoolId pool) {
+    std::lock_guard lock(mutex_);
+    for (Block* block : kept_back_[pool]) wait_for_other_streams(block);
+    kept_back_.erase(pool);
   }
   std::pair<char*, size_t> block_of(const char* at) const {
     std::lock_guard lock(mutex_);
@@ -117,7 +148,7 @@ class DeviceAllocator final : public Allocator {
   MemoryFigures figures() const {
     std::lock_guard lock(mutex_);
     MemoryFigures out = figures_;
-    for (const auto& [key, list] : free_)
+    for (const auto& [place, list] : free_)
       for (const Block* b : list) {
         if (!b->before && !b->after) continue;
         for (PoolFigures* pool : {&out.all, b->small ? &out.small : &out.large}) {
@@ -145,6 +176,7 @@ class DeviceAllocator final : public Allocator {
 
  private:
   using Free = std::set<Block*, BySize>;
+  using Place = std::tuple<PoolId, CUstream, bool>;  // the last: of small blocks
   struct Waiting {
     Block* block;
     std::unique_ptr<Event> event;
@@ -157,11 +189,11 @@ class DeviceAllocator final : public Allocator {
     (pool.*what).add(n);
   }
 
-  Free& free_list(bool small, CUstream stream) { return free_[{stream, small}]; }
+  Free& free_list(const Block& b) { return free_[{b.pool, b.stream, b.small}]; }
 
-  Block* find(size_t size, CUstream stream) {
-    Free& list = free_list(size <= kSmall, stream);
-    Block wanted{nullptr, size, stream, false};
+  Block* find(size_t size, CUstream stream, PoolId pool) {
+    Block wanted{nullptr, size, stream, size <= kSmall, pool};
+    Free& list = free_list(wanted);
     auto it = list.lower_bound(&wanted);
     if (it == list.end()) return nullptr;
     // A large block is not cut for something much smaller than it.
@@ -171,15 +203,15 @@ class DeviceAllocator final : public Allocator {
     return block;
   }
 
-  Block* make(size_t size, size_t requested, CUstream stream) {
+  Block* make(size_t size, size_t requested, CUstream stream, PoolId pool) {
     const bool small = size <= kSmall;
     const size_t bytes = small ? kSmallSegment : size < kShared ? kSegment : round_up(size, kSegmentUnit);
     void* data = from_driver(bytes);
-    if (!data) {
+    if (!data && !recording()) {  // else the host can't wait for the device
       ++figures_.retries;
       collect(true);
       free_segments();
-      if (Block* block = find(size, stream)) return block;
+      if (Block* block = find(size, stream, pool)) return block;
       data = from_driver(bytes);
     }
     if (!data) {
@@ -196,13 +228,14 @@ class DeviceAllocator final : public Allocator {
     peak_reserved_ = std::max(peak_reserved_, stats_.reserved);
     count(&PoolFigures::segments, small, 1);
     count(&PoolFigures::reserved_bytes, small, static_cast<int64_t>(bytes));
-    return new Block{static_cast<char*>(data), bytes, stream, small};
+    return new Block{static_cast<char*>(data), bytes, stream, small, pool};
   }
 
   /// Null where the device has no more, or no more may be taken.
   void* from_driver(size_t bytes) {
     if (stats_.reserved + static_cast<int64_t>(bytes) > limit_) return nullptr;
     activate(device_);
+    const UnrecordedCalls allowed;
     CUdeviceptr out = 0;
     const CUresult result = driver().cuMemAlloc(&out, bytes);
     if (result == CUDA_ERROR_OUT_OF_MEMORY) return nullptr;
@@ -213,18 +246,18 @@ class DeviceAllocator final : public Allocator {
   void split(Block* block, size_t size) {
     const size_t rest = block->size - size;
     if (block->small ? rest < kUnit : rest <= kSmall) return;
-    auto* tail = new Block{block->data + size, rest, block->stream, block->small};
+    auto* tail = new Block{block->data + size, rest, block->stream, block->small, block->pool};
     tail->before = block;
     tail->after = block->after;
     if (tail->after) tail->after->before = tail;
     block->after = tail;
     block->size = size;
-    free_list(tail->small, tail->stream).insert(tail);
+    free_list(*tail).insert(tail);
   }
 
   void put_back(Block* block) {
     block->used = false;
-    Free& list = free_list(block->small, block->stream);
+    Free& list = free_list(*block);
     const auto swallow = [&](Block* a, Block* b) {  // b follows a
       a->size += b->size;
       a->after = b->after;
@@ -245,8 +278,18 @@ class DeviceAllocator final : public Allocator {
     list.insert(block);
   }
 
+  void wait_for_other_streams(Block* block) {
+    for (CUstream s : block->other_streams) {
+      auto event = std::make_unique<Event>(device_, false);
+      event->record({s, device_});
+      waiting_.push_back({block, std::move(event), s == block->other_streams.back()});
+    }
+    block->other_streams.clear();
+  }
+
   /// Takes back blocks that other streams are done with; or waits for them.
   void collect(bool wait) {
+    if (recording()) return;
     while (!waiting_.empty()) {
       Waiting& w = waiting_.front();
       if (wait)
@@ -259,8 +302,12 @@ class DeviceAllocator final : public Allocator {
   }
 
   void free_segments() {
+    // Waiting for the device would spoil what another thread records.
+    const DeviceWait permission(device_, DeviceWait::Try{});
+    if (!permission) return;
     bool waited = false;
-    for (auto& [key, list] : free_)
+    for (auto& [place, list] : free_) {
+      if (pool_graphs_.contains(std::get<PoolId>(place))) continue;
       for (auto it = list.begin(); it != list.end();) {
         Block* b = *it;
         if (b->before || b->after) {
@@ -279,12 +326,15 @@ class DeviceAllocator final : public Allocator {
         it = list.erase(it);
         delete b;
       }
+    }
   }
 
   const int device_;
   mutable std::mutex mutex_;
-  std::map<std::pair<CUstream, bool>, Free> free_;
-  std::unordered_map<void*, Block*> blocks_;  // those that are given out
+  std::map<Place, Free> free_;
+  std::map<PoolId, int> pool_graphs_;                // how many graphs use a pool
+  std::map<PoolId, std::vector<Block*>> kept_back_;  // until end_pool()
+  std::unordered_map<void*, Block*> blocks_;         // those that are given out
   std::deque<Waiting> waiting_;
   AllocatorStats stats_;
   MemoryFigures figures_;
@@ -317,18 +367,29 @@ class PinnedMemory {
       return data;
     }
     activate(current_device());
+    const UnrecordedCalls allowed;
     void* data = nullptr;
     FL_CUDA(cuMemHostAlloc, &data, size, CU_MEMHOSTALLOC_PORTABLE);
-    blocks_.emplace(static_cast<char*>(data), Pinned{size, {}});
+    blocks_.emplace(static_cast<char*>(data), Pinned{size, {}, 0});
     return data;
   }
   void release(void* data) {
     std::lock_guard lock(mutex_);
     Pinned& block = blocks_.at(static_cast<char*>(data));
-    if (block.events.empty())
+    if (block.events.empty() && block.holders == 0)
       free_[block.size].push_back(data);
     else
       waiting_.push_back(data);
+  }
+  std::shared_ptr<const void> hold(void* data) {
+    std::lock_guard lock(mutex_);
+    const auto it = containing(data);
+    if (it == blocks_.end()) return nullptr;
+    ++it->second.holders;
+    return {it->first, [this](char* block) {
+              std::lock_guard unlock(mutex_);
+              --blocks_.at(block).holders;
+            }};
   }
   void record(void* data, Stream s) {
     auto event = std::make_unique<Event>(s.device, false);
@@ -345,6 +406,7 @@ class PinnedMemory {
   struct Pinned {
     size_t size;
     std::vector<std::unique_ptr<Event>> events;
+    int holders = 0;  // graphs that read or write it at every launch
   };
   std::map<char*, Pinned>::iterator containing(const void* data) {
     auto* at = const_cast<char*>(static_cast<const char*>(data));
@@ -354,10 +416,11 @@ class PinnedMemory {
     return at < it->first + it->second.size ? it : blocks_.end();
   }
   void collect() {
+    if (recording()) return;
     std::erase_if(waiting_, [&](void* data) {
       Pinned& block = blocks_.at(static_cast<char*>(data));
       std::erase_if(block.events, [](const auto& e) { return e->has_happened(); });
-      if (!block.events.empty()) return false;
+      if (!block.events.empty() || block.holders > 0) return false;
       free_[block.size].push_back(data);
       return true;
     });
@@ -381,6 +444,21 @@ void record_stream(int device, void* data, Stream s) { instance(device).record(d
 std::pair<char*, size_t> block_of(int device, const void* data) {
   return instance(device).block_of(static_cast<const char*>(data));
 }
+PoolId new_pool() {
+  static std::atomic<PoolId> count{0};
+  return ++count;
+}
+void hold_pool(int device, PoolId pool) { instance(device).hold_pool(pool); }
+void drop_pool(int device, PoolId pool) { instance(device).drop_pool(pool); }
+void begin_pool(int device, PoolId pool) { t_pool = {device, pool}; }
+void end_pool(int device) {
+  const PoolId pool = std::exchange(t_pool, {}).pool;
+  instance(device).end_pool(pool);
+}
+std::vector<CUstream> take_other_streams(int device, void* data) {
+  return instance(device).take_other_streams(data);
+}
+uint64_t record_count() { return g_record_count.load(std::memory_order_relaxed); }
 void Counter::add(int64_t n) {
   current += n;
   peak = std::max(peak, current);
@@ -407,5 +485,6 @@ void* allocate_pinned(size_t bytes) { return pinned().allocate(bytes); }
 void release_pinned(void* data) { pinned().release(data); }
 bool is_pinned(const void* data) { return pinned().contains(data); }
 void record_pinned(void* data, Stream s) { pinned().record(data, s); }
+std::shared_ptr<const void> hold_pinned(void* data) { return pinned().hold(data); }
 
 }  // namespace fl::runtime::cuda

@@ -15,6 +15,22 @@ void record_stream(int device, void* data, Stream s);
 /// Address and size of the block that was given out and holds the address; raises RuntimeError where there is
 /// none.
 std::pair<char*, size_t> block_of(int device, const void* data);
+/// Memory of graphs: blocks that are taken while a graph is recorded belong to its pool. They are given out
+/// again for that pool alone, for every launch of its graphs uses them; 0 is all other memory.
+using PoolId = uint64_t;
+PoolId new_pool();
+/// A graph uses the pool, until drop_pool(). With the last graph its memory goes the way of all kept memory.
+void hold_pool(int device, PoolId pool);
+void drop_pool(int device, PoolId pool);
+/// From now on, what this thread takes on the device comes from the pool; blocks that other streams use, too,
+/// are kept back until it ends. One at a time.
+void begin_pool(int device, PoolId pool);
+void end_pool(int device);
+/// The streams of record_stream() for the block at `data` since the last call; none unless record_count()
+/// has changed.
+std::vector<CUstream> take_other_streams(int device, void* data);
+uint64_t record_count();
+
 /// No more than this part of the device's memory is taken, in (0, 1].
 void set_memory_fraction(int device, double fraction);
 /// Free and all bytes of the device, as the driver sees them.
@@ -46,5 +62,7 @@ void release_pinned(void* data);
 bool is_pinned(const void* data);
 /// Work put into s so far uses the block: it is given out again only after that.
 void record_pinned(void* data, Stream s);
+/// The block at the address is not given out again while what this returns lives.
+std::shared_ptr<const void> hold_pinned(void* data);
 
 }  // namespace fl::runtime::cuda

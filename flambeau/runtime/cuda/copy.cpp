@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "flambeau/runtime/cuda/allocator.h"
+#include "flambeau/runtime/cuda/graph.h"
 
 namespace fl::runtime::cuda {
 
@@ -21,6 +22,7 @@ void copy_bytes(Stream s, void* to, const void* from, size_t bytes) {
 
 void copy_and_wait(int device, void* to, const void* from, size_t bytes) {
   const Stream s = current_stream(device);
+  if (recording() && is_recorded(s)) refuse_in_recording("this waits for the device");
   copy_bytes(s, to, from, bytes);
   synchronize(s);
 }
@@ -33,6 +35,12 @@ void* workspace(int device, size_t bytes) {
   static std::mutex mutex;
   static auto& all = *new std::map<std::pair<int, CUstream>, Memory>;
   const Stream s = current_stream(device);
+  if (recording()) {
+    // Of the graph's own memory, for the time of the graph's life.
+    void* data = device_allocator(device).allocate(bytes);
+    device_allocator(device).release(data, bytes);
+    return data;
+  }
   std::lock_guard lock(mutex);
   Memory& m = all[{device, s.handle}];
   if (m.bytes < bytes) {

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "flambeau/runtime/cuda/graph.h"
 #include "flambeau/runtime/cuda/reports.h"
 
 namespace fl::runtime::cuda {
@@ -111,8 +112,12 @@ void activate(int index) {
 }
 
 void synchronize(int index) {
+  refuse_in_recording("this waits for the device");
   activate(index);
-  FL_CUDA(cuCtxSynchronize);
+  {
+    const DeviceWait permission(index);
+    FL_CUDA(cuCtxSynchronize);
+  }
   raise_reports(index);
 }
 
@@ -145,12 +150,14 @@ Stream pooled_stream(int device, int priority) {
 
 void synchronize(Stream s) {
   activate(s.device);
+  if (recording() && is_recorded(s)) refuse_in_recording("this waits for the device");
   FL_CUDA(cuStreamSynchronize, s.handle);
   raise_reports(s.device);
 }
 
 bool is_idle(Stream s) {
   activate(s.device);
+  if (recording() && is_recorded(s)) refuse_in_recording("this asks whether the stream's work is done");
   const CUresult result = driver().cuStreamQuery(s.handle);
   if (result == CUDA_ERROR_NOT_READY) return false;
   if (result != CUDA_SUCCESS) library::cuda::raise_error(result, "cuStreamQuery");

@@ -6,6 +6,7 @@
 #include "flambeau/codegen/cpu/compile.h"
 #include "flambeau/runtime/cuda/allocator.h"
 #include "flambeau/runtime/cuda/copy.h"
+#include "flambeau/runtime/cuda/graph.h"
 
 namespace fl::runtime::cuda {
 namespace {
@@ -21,6 +22,7 @@ class HostKernel final : public codegen::Launchable {
       std::vector<char> bytes;
       bool written = false;
     };
+    if (recording()) refuse_in_recording(fmt::format("kernel {} runs on the CPU", name()));
     std::map<char*, Copy> copies;  // of whole blocks: buffers may share one
     const Stream s = current_stream(device_);
     std::vector<void*> pointers;

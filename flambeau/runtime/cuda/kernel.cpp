@@ -5,9 +5,9 @@
 
 #include "flambeau/base/option.h"
 #include "flambeau/base/parallel.h"
-#include "flambeau/base/small_vector.h"
 #include "flambeau/codegen/cpu/object_cache.h"
 #include "flambeau/library/cuda/assembler.h"
+#include "flambeau/runtime/cuda/graph.h"
 #include "flambeau/runtime/cuda/host_kernel.h"
 #include "flambeau/runtime/cuda/reports.h"
 
@@ -18,112 +18,131 @@ using library::cuda::driver;
 
 namespace {
 
-class Kernel final : public codegen::Launchable {
- public:
-  Kernel(const loop::Kernel& k, std::shared_ptr<const GpuCode> code, int device)
-      : code_(std::move(code)), device_(device), sizes_(k.sizes.size()) {
-    for (const loop::Buffer& b : k.buffers) by_value_.push_back(b.by_value);
-    params_ = k.params.size();
-    checks_ = !code_->checks().empty();
-    if (checks_) number_ = number_kernel(code_);
-    activate(device);
-    load(k);
-  }
-  ~Kernel() override {
-    try {
-      activate(device_);  // a module belongs to the current context
-      driver().cuModuleUnload(module_);
-    } catch (const Error&) {
-      // The process ends, and the driver has gone before.
-    }
-  }
+bool blocking() {
+  static const bool set = option("CUDA_LAUNCH_BLOCKING") == "1";
+  return set;
+}
 
-  void launch(const codegen::LaunchArgs& args) const override {
-    const codegen::LaunchShape shape = code_->shape(args.sizes);
-    if (shape.blocks == 0) return;
-    SmallVector<const void*, 32> values;
-    for (size_t b = 0; b < by_value_.size(); ++b)
-      values.push_back(by_value_[b] ? args.buffers[b] : static_cast<const void*>(&args.buffers[b]));
-    for (size_t s = 0; s < sizes_; ++s) values.push_back(&args.sizes[s]);
-    for (size_t p = 0; p < params_; ++p) values.push_back(&args.params[p]);
-    const codegen::GpuErrorSlot* slot = checks_ ? report_slot(device_) : nullptr;
-    values.push_back(&slot);
-    values.push_back(&number_);
-    const CUresult result =
-        driver().cuLaunchKernel(function_, shape.blocks, 1, 1, shape.threads, 1, 1, shape.shared_bytes,
-                                current_stream(device_).handle, const_cast<void**>(values.data()), nullptr);
-    if (result != CUDA_SUCCESS) [[unlikely]]
-      fail(result);
-    if (blocking()) synchronize(current_stream(device_));
+// The kernel's text in front, as comments: for who looks at the loaded image.
+std::string image(const loop::Kernel& k, const std::string& ptx) {
+  std::string out = "//";
+  for (char c : k.str()) {
+    out += c;
+    if (c == '\n') out += "//";
   }
-  const std::string& name() const override { return code_->name(); }
+  return out + "\n\n" + ptx;
+}
 
- private:
-  static bool blocking() {
-    static const bool set = option("CUDA_LAUNCH_BLOCKING") == "1";
-    return set;
+}  // namespace
+
+Kernel::Kernel(const loop::Kernel& k, std::shared_ptr<const GpuCode> code, int device)
+    : code_(std::move(code)), device_(device), sizes_(k.sizes.size()), params_(k.params.size()) {
+  for (const loop::Buffer& b : k.buffers)
+    value_bytes_.push_back(b.by_value ? static_cast<size_t>(size_of(b.dtype)) : 0);
+  checks_ = !code_->checks().empty();
+  if (checks_) number_ = number_kernel(code_);
+  activate(device);
+  load(k);
+}
+
+Kernel::~Kernel() {
+  try {
+    activate(device_);  // a module belongs to the current context
+    const UnrecordedCalls allowed;
+    driver().cuModuleUnload(module_);
+  } catch (const Error&) {
+    // The process ends, and the driver has gone before.
   }
+}
 
-  // The kernel's text in front, as comments: for who looks at the loaded image.
-  static std::string image(const loop::Kernel& k, const std::string& ptx) {
-    std::string out = "//";
-    for (char c : k.str()) {
-      out += c;
-      if (c == '\n') out += "//";
-    }
-    return out + "\n\n" + ptx;
-  }
+void Kernel::list(const codegen::LaunchArgs& args, const codegen::GpuErrorSlot*& slot, Values& out) const {
+  for (size_t b = 0; b < value_bytes_.size(); ++b)
+    out.push_back(value_bytes_[b] ? args.buffers[b] : static_cast<const void*>(&args.buffers[b]));
+  for (size_t s = 0; s < sizes_; ++s) out.push_back(&args.sizes[s]);
+  for (size_t p = 0; p < params_; ++p) out.push_back(&args.params[p]);
+  slot = checks_ ? report_slot(device_) : nullptr;
+  out.push_back(&slot);
+  out.push_back(&number_);
+}
 
-  // Machine code from the cache on disk or from nvJitLink; empty where the driver has to make it.
-  std::string cubin() const {
-    const std::string assembler = library::cuda::assembler_version();
-    if (assembler.empty()) return {};
-    const DeviceFacts& f = facts(device_);
-    const int capability = 10 * f.major + f.minor;
-    const codegen::ObjectCache disk;
-    const Hash128 key = hash128(fmt::format("cubin|{}|{}|{}", assembler, capability, code_->ptx()));
-    if (auto known = disk.load(key)) return *known;
-    std::string made = library::cuda::assemble(code_->ptx(), capability);
-    if (!made.empty()) disk.store(key, made);
-    return made;
-  }
+void Kernel::launch(const codegen::LaunchArgs& args) const {
+  const codegen::LaunchShape shape = code_->shape(args.sizes);
+  if (shape.blocks == 0) return;
+  Values values;
+  const codegen::GpuErrorSlot* slot = nullptr;
+  list(args, slot, values);
+  const Stream s = current_stream(device_);
+  const CUresult result =
+      driver().cuLaunchKernel(function_, shape.blocks, 1, 1, shape.threads, 1, 1, shape.shared_bytes,
+                              s.handle, const_cast<void**>(values.data()), nullptr);
+  if (result != CUDA_SUCCESS) [[unlikely]]
+    fail(result, "cuLaunchKernel");
+  if (Graph* graph = recording()) [[unlikely]]
+    return graph->note_launch(shared_from_this(), s, args);
+  if (blocking()) synchronize(s);
+}
 
-  void load(const loop::Kernel& k) {
-    if (const std::string code = cubin();
-        !code.empty() &&
-        driver().cuModuleLoadDataEx(&module_, code.data(), 0, nullptr, nullptr) == CUDA_SUCCESS) {
-      FL_CUDA(cuModuleGetFunction, &function_, module_, "kernel");
-      return;
-    }
-    const std::string text = image(k, code_->ptx());
-    std::vector<char> log(8192);
-    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-    void* values[] = {log.data(), reinterpret_cast<void*>(log.size())};
-    const CUresult result =
-        driver().cuModuleLoadDataEx(&module_, text.c_str(), std::size(options), options, values);
-    if (result == CUDA_ERROR_OUT_OF_MEMORY) library::cuda::raise_error(result, "cuModuleLoadDataEx");
-    FL_ASSERT(result == CUDA_SUCCESS, "the driver refuses the PTX of kernel {} (error {}): {}", name(),
-              static_cast<int>(result), log.data());
+void Kernel::change(CUgraphExec graph, CUgraphNode node, const codegen::LaunchArgs& args) const {
+  const codegen::LaunchShape shape = code_->shape(args.sizes);
+  FL_ASSERT(shape.blocks > 0, "kernel {} of a graph would have nothing to do", name());
+  Values values;
+  const codegen::GpuErrorSlot* slot = nullptr;
+  list(args, slot, values);
+  CUDA_KERNEL_NODE_PARAMS p{};
+  p.func = function_;
+  p.gridDimX = shape.blocks;
+  p.blockDimX = shape.threads;
+  p.gridDimY = p.gridDimZ = p.blockDimY = p.blockDimZ = 1;
+  p.sharedMemBytes = shape.shared_bytes;
+  p.kernelParams = const_cast<void**>(values.data());
+  if (const CUresult result = driver().cuGraphExecKernelNodeSetParams(graph, node, &p);
+      result != CUDA_SUCCESS)
+    fail(result, "cuGraphExecKernelNodeSetParams");
+}
+
+// Machine code from the cache on disk or from nvJitLink; empty where the driver has to make it.
+std::string Kernel::cubin() const {
+  const std::string assembler = library::cuda::assembler_version();
+  if (assembler.empty()) return {};
+  const DeviceFacts& f = facts(device_);
+  const int capability = 10 * f.major + f.minor;
+  const codegen::ObjectCache disk;
+  const Hash128 key = hash128(fmt::format("cubin|{}|{}|{}", assembler, capability, code_->ptx()));
+  if (auto known = disk.load(key)) return *known;
+  std::string made = library::cuda::assemble(code_->ptx(), capability);
+  if (!made.empty()) disk.store(key, made);
+  return made;
+}
+
+void Kernel::load(const loop::Kernel& k) {
+  const UnrecordedCalls allowed;
+  if (const std::string code = cubin();
+      !code.empty() &&
+      driver().cuModuleLoadDataEx(&module_, code.data(), 0, nullptr, nullptr) == CUDA_SUCCESS) {
     FL_CUDA(cuModuleGetFunction, &function_, module_, "kernel");
+    return;
   }
+  const std::string text = image(k, code_->ptx());
+  std::vector<char> log(8192);
+  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  void* values[] = {log.data(), reinterpret_cast<void*>(log.size())};
+  const CUresult result =
+      driver().cuModuleLoadDataEx(&module_, text.c_str(), std::size(options), options, values);
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) library::cuda::raise_error(result, "cuModuleLoadDataEx");
+  FL_ASSERT(result == CUDA_SUCCESS, "the driver refuses the PTX of kernel {} (error {}): {}", name(),
+            static_cast<int>(result), log.data());
+  FL_CUDA(cuModuleGetFunction, &function_, module_, "kernel");
+}
 
-  [[noreturn]] void fail(CUresult result) const {
-    try {
-      library::cuda::raise_error(result, "cuLaunchKernel");
-    } catch (const Error& e) {
-      FL_RAISE(RuntimeError, "kernel {} on cuda:{}: {}", name(), device_, e.message());
-    }
+void Kernel::fail(CUresult result, const char* call) const {
+  try {
+    library::cuda::raise_error(result, call);
+  } catch (const Error& e) {
+    FL_RAISE(RuntimeError, "kernel {} on cuda:{}: {}", name(), device_, e.message());
   }
+}
 
-  std::shared_ptr<const GpuCode> code_;
-  int device_;
-  std::vector<bool> by_value_;
-  size_t sizes_, params_ = 0;
-  bool checks_ = false;
-  int64_t number_ = 0;
-  CUmodule module_ = nullptr;
-  CUfunction function_ = nullptr;
-};
+namespace {
 
 /// Kernels that something holds, by their code: equal ones are loaded once.
 class Loaded {

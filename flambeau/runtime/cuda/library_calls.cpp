@@ -1,6 +1,7 @@
 #include "flambeau/runtime/cuda/library_calls.h"
 
 #include "flambeau/runtime/cuda/copy.h"
+#include "flambeau/runtime/cuda/graph.h"
 #include "flambeau/runtime/cuda/library_routines.h"
 
 namespace fl::runtime::cuda {
@@ -30,6 +31,7 @@ struct HostCall {
   std::vector<Operand> operands, results;
   size_t total = 0;
   PreparedCall routine;
+  std::string name;
   int device;
 
   std::vector<Operand> place(const std::vector<OperandLayout>& layouts) {
@@ -42,6 +44,7 @@ struct HostCall {
   }
 
   void run(void* const* from, void* const* to) const {
+    if (recording()) refuse_in_recording(fmt::format("{} runs on the CPU", name));
     const Stream s = current_stream(device);
     const auto block = std::make_unique<char[]>(total + 64);
     char* memory = block.get() + (64 - reinterpret_cast<uintptr_t>(block.get()) % 64) % 64;
@@ -67,6 +70,7 @@ struct HostCall {
 PreparedCall prepare_on_host(const CallArguments& call, int device) {
   auto host = std::make_shared<HostCall>();
   host->device = device;
+  host->name = call.op.name();
   host->operands = host->place(call.operands);
   host->results = host->place(call.results);
   host->routine = prepare_library_call(call);

@@ -2,8 +2,10 @@
 #include "flambeau/runtime/cuda/runtime.h"
 #include "flambeau/runtime/cuda/allocator.h"
 #include "flambeau/runtime/cuda/copy.h"
+#include "flambeau/runtime/cuda/graph.h"
 #include "flambeau/runtime/cuda/kernel.h"
 #include "flambeau/runtime/cuda/library_calls.h"
+#include "flambeau/runtime/cuda/program_recording.h"
 #include "flambeau/runtime/cuda/reports.h"
 #include "flambeau/runtime/device_runtime.h"
 
@@ -24,6 +26,8 @@ class CudaRuntime final : public DeviceRuntime {
     const bool is_peer = other.type == DeviceType::CUDA && other.index != device.index;
     if (is_peer) synchronize(current_stream(other.index));  // what fills `from` comes first
     const Stream s = current_stream(device.index);
+    if (Graph* graph = recording(); graph && other.type == DeviceType::CPU && is_recorded(s)) [[unlikely]]
+      return record_copy(*graph, s, to, from, bytes, wait);
     copy_bytes(s, to, from, bytes);
     if (is_peer) return synchronize(s);
     if (other.type != DeviceType::CPU) return;
@@ -34,6 +38,25 @@ class CudaRuntime final : public DeviceRuntime {
       record_pinned(host, s);
     }
     if (wait) raise_reports(device.index);
+  }
+  bool can_record(Device device) const override { return can_record_program(device.index); }
+  std::unique_ptr<Recording> record(Device device,
+                                    const std::function<void(const Recording&)>& work) override {
+    return record_program(device.index, work);
+  }
+  uint64_t current_queue(Device device) const override {
+    return reinterpret_cast<uint64_t>(current_stream(device.index).handle);
+  }
+
+ private:
+  // Between the device and the host, at every launch of the graph.
+  static void record_copy(Graph& graph, Stream s, void* to, const void* from, size_t bytes, bool wait) {
+    for (void* host : {to, const_cast<void*>(from)})
+      if (is_pinned(host)) graph.keep(hold_pinned(host));
+    if (!is_pinned(to) && !is_pinned(from))
+      refuse_in_recording("this copies between the device and memory of the host that is not page-locked");
+    if (wait) refuse_in_recording("this waits for a copy between the device and the host");
+    copy_bytes(s, to, from, bytes);
   }
 };
 

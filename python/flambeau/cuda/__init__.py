@@ -8,11 +8,12 @@ from .. import _C
 from .._tensor import TYPE_NAMES as _TYPE_NAMES
 from .._types import _typed_class as _typed_tensor
 from ..storage import _typed_class as _typed_storage
-from . import amp, memory, nvtx, random, streams
+from . import amp, graphs, memory, nvtx, random, streams
 from ._devices import (DeviceProperties as _CudaDeviceProperties, can_device_access_peer, current_device,
                        device, device_count, device_of, get_arch_list, get_device_capability, get_device_name,
                        get_device_properties, get_gencode_flags, init, is_available, is_bf16_supported,
                        is_initialized, is_tf32_supported, set_device, synchronize)
+from .graphs import CUDAGraph, graph, graph_pool_handle, is_current_stream_capturing, make_graphed_callables
 from .memory import (OutOfMemoryError, caching_allocator_alloc, caching_allocator_delete, empty_cache,
                      get_allocator_backend, get_per_process_memory_fraction, host_memory_stats,
                      max_memory_allocated, max_memory_cached, max_memory_reserved, mem_get_info,
@@ -22,9 +23,8 @@ from .memory import (OutOfMemoryError, caching_allocator_alloc, caching_allocato
                      set_per_process_memory_fraction)
 from .random import (get_rng_state, get_rng_state_all, initial_seed, manual_seed, manual_seed_all, seed,
                      seed_all, set_rng_state, set_rng_state_all)
-from .streams import (CUDAGraph, Event, ExternalStream, Stream, StreamContext, current_stream, default_stream,
-                      get_stream_from_external, graph, graph_pool_handle, is_current_stream_capturing,
-                      make_graphed_callables, set_stream, stream)
+from .streams import (Event, ExternalStream, Stream, StreamContext, current_stream, default_stream,
+                      get_stream_from_external, set_stream, stream)
 
 has_half, has_magma = True, False
 _lazy_init = init

@@ -1,6 +1,4 @@
 """Streams and events: the order of work on a device."""
-import functools
-
 from .. import _C
 from ._devices import device, index_of
 
@@ -168,20 +166,3 @@ class StreamContext:
 
 def stream(stream):
     return StreamContext(stream)
-
-
-def is_current_stream_capturing():
-    return False
-
-
-class CUDAGraph:
-    def __init__(self, *args, **kwargs):
-        raise NotImplementedError("torch.cuda.CUDAGraph: launches are not recorded yet")
-
-
-@functools.wraps(CUDAGraph.__init__)
-def graph(*args, **kwargs):
-    CUDAGraph()
-
-
-graph_pool_handle = make_graphed_callables = graph

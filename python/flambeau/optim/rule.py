@@ -58,7 +58,7 @@ class RuleOptimizer(Optimizer):
         if defaults.get("fused") and defaults.get("foreach"):
             raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
         super().__init__(params, defaults)
-        self._kernels = {}
+        self._kernels, self._on_devices = {}, {}
 
     def start(self, group, p):
         """The state of a parameter that has its first gradient: a dict."""
@@ -88,7 +88,7 @@ class RuleOptimizer(Optimizer):
         differentiable = self.defaults.get("differentiable", False)
         with set_grad_enabled(differentiable):
             for group in self.param_groups:
-                options = None if differentiable else _Options(group, self.options_vary, self._kernels)
+                options = None if differentiable else _Options(group, self.options_vary, self._kernels, self._on_devices)
                 for p in group["params"]:
                     if p.grad is not None:
                         self._update(group, options, p, p.grad)
@@ -152,14 +152,15 @@ class RuleOptimizer(Optimizer):
 
     def __setstate__(self, state):
         super().__setstate__(state)
-        self._kernels = {}
+        self._kernels, self._on_devices = {}, {}
 
 
 class _Options:
     """A group's options for this step: what a kernel is made for, and numbers that it is given."""
 
-    def __init__(self, group, vary, kernels):
+    def __init__(self, group, vary, kernels, on_devices):
         self.fixed, self.varying, self._numbers, self._values = {}, {}, None, None
+        self._on_devices = on_devices  # the numbers of earlier steps: {device: (numbers, tensor)}
         for name, value in group.items():
             if name in ("params", "param_names", "initial_lr"):
                 continue
@@ -181,8 +182,11 @@ class _Options:
     def values(self, numbers, device):
         """All numbers as one tensor on a device."""
         if self._values is None or self._numbers != numbers or self._values.device != device:
-            given = [float(v) for v in numbers.values() if not isinstance(v, bool)]
-            self._numbers, self._values = numbers, _C.tensor(self._flat + given, dtype=_C.float64).to(device)
+            given = self._flat + [float(v) for v in numbers.values() if not isinstance(v, bool)]
+            known = self._on_devices.get(device)
+            if known is None or known[0] != given:
+                known = self._on_devices[device] = given, _C.tensor(given, dtype=_C.float64).to(device)
+            self._numbers, self._values = numbers, known[1]
         return self._values
 
 

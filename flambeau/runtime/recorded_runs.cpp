@@ -1,0 +1,288 @@
+#include "flambeau/runtime/recorded_runs.h"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+
+#include "flambeau/base/option.h"
+
+namespace fl::runtime {
+
+using loop::ProgramBuffer;
+
+namespace {
+
+/// Inputs that moved are copied up to this size; larger ones after so many recordings alone.
+constexpr int64_t kCheapBytes = 16 << 20;
+/// Outputs that are held while the program runs again are copied to other memory, up to this size together.
+constexpr int64_t kCopiedBytes = 1 << 20;
+/// Recordings for one layout that may exist at a time, and that are made in all.
+constexpr size_t kAtOnce = 4;
+constexpr int kInAll = 24;
+/// Layouts of one program that have recordings: each keeps memory for its outputs.
+constexpr int kLayouts = 32;
+
+std::mutex g_mutex;
+RecordingFigures g_figures;
+
+void hint(const std::string& text) {
+  if (option_lists("FLAMBEAU_LOGS", "perf_hints") || option_lists("TORCH_LOGS", "perf_hints") ||
+      option_lists("TORCH_LOGS", "+perf_hints"))
+    fmt::print(stderr, "flambeau: CUDA graphs: {}\n", text);
+}
+
+/// Temporaries of recordings: those of one stream run one after the other and share them.
+Ref<Storage> shared_arena(Device device, uint64_t queue, int64_t bytes) {
+  static std::mutex mutex;
+  static auto& all = *new std::map<std::tuple<int, uint64_t>, Ref<Storage>>;
+  std::lock_guard lock(mutex);
+  // Arenas that no recording has any more.
+  std::erase_if(all, [](const auto& e) { return e.second->use_count() == 1; });
+  Ref<Storage>& arena = all[{device.index, queue}];
+  if (!arena || arena->bytes() < bytes) arena = make_ref<Storage>(bytes, device);
+  return arena;
+}
+
+bool is_parameter(const Tensor& t) { return t.requires_grad() && t.is_leaf(); }
+
+}  // namespace
+
+RecordingFigures recording_figures() {
+  std::lock_guard lock(g_mutex);
+  return g_figures;
+}
+
+/// Memory of an output. While it is handed out it keeps itself alive.
+struct Executable::RecordedRuns::Lease : std::enable_shared_from_this<Lease> {
+  explicit Lease(Ref<Storage> memory) : memory(std::move(memory)) {}
+
+  Ref<Storage> hand_out() {
+    held.store(true, std::memory_order_relaxed);
+    self = shared_from_this();
+    return make_ref<Storage>(memory->data(), memory->bytes(), memory->device(), &Lease::take_back, this);
+  }
+  static void take_back(void* context) {
+    auto* lease = static_cast<Lease*>(context);
+    const std::shared_ptr<Lease> last = std::move(lease->self);
+    lease->held.store(false, std::memory_order_release);
+  }
+
+  Ref<Storage> memory;
+  std::atomic<bool> held{false};
+  std::shared_ptr<Lease> self;
+};
+
+struct Executable::RecordedRuns::Recorded {
+  struct Input {
+    int buffer, input;
+    char* address = nullptr;  // where it is read
+    Ref<Storage> place;       // of its own
+    int64_t bytes = 0;
+  };
+  struct Output {
+    int buffer;
+    std::shared_ptr<Lease> lease;
+    bool copied;  // what the caller gets is a copy
+  };
+  std::vector<Input> inputs;   // but for those by value
+  std::vector<char*> targets;  // by output; null where there is none
+  std::vector<Output> outputs;
+  std::vector<void*> written;  // by outputs that are handed out
+  std::vector<VariableLaunch> variable;
+  Ref<Storage> arena;
+  std::unique_ptr<Recording> recording;  // the last: it ends before its memory
+
+  bool is_held() const {
+    return std::ranges::any_of(outputs,
+                               [](const Output& o) { return o.lease->held.load(std::memory_order_acquire); });
+  }
+};
+
+Executable::RecordedRuns::RecordedRuns(const Executable& e)
+    : executable_(e), copied_out_(e.program_.buffers.size(), false) {
+  for (size_t b = 0; b < e.program_.buffers.size(); ++b)
+    if (e.program_.buffers[b].kind == ProgramBuffer::Kind::Input && !e.program_.buffers[b].by_value)
+      input_buffers_.push_back(static_cast<int>(b));
+  last_addresses_.resize(input_buffers_.size());
+  copied_in_.resize(input_buffers_.size());
+}
+
+Executable::RecordedRuns::~RecordedRuns() = default;
+
+void Executable::RecordedRuns::give_up(std::string reason) {
+  gave_up_ = true;
+  all_.clear();
+  hint(fmt::format("{} runs without one: {}", executable_.program_.name, reason));
+  std::lock_guard lock(g_mutex);
+  ++g_figures.skipped;
+  g_figures.last_reason = std::move(reason);
+}
+
+bool Executable::RecordedRuns::fits(const Recorded& r, const Run& run) const {
+  if (!r.recording->is_current()) return false;
+  for (const Recorded::Input& i : r.inputs)
+    if (!i.place && run.inputs[i.input].data() != i.address) return false;
+  for (size_t o = 0; o < r.targets.size(); ++o)
+    if (r.targets[o] !=
+        (o < run.targets.size() && run.targets[o].defined() ? run.targets[o].data() : nullptr))
+      return false;
+  return true;
+}
+
+// Which inputs get a place, after a call that does not fit.
+void Executable::RecordedRuns::note_moves(const Run& run) {
+  for (size_t n = 0; n < input_buffers_.size(); ++n) {
+    const int b = input_buffers_[n], input = executable_.program_.buffers[b].index;
+    const Tensor& t = run.inputs[input];
+    if (copied_in_[n] || t.data() == last_addresses_[n] || is_parameter(t)) continue;
+    const bool is_target = std::ranges::any_of(run.targets, [&](const Tensor& target) {
+      return target.defined() && target.storage() == t.storage();
+    });
+    if (!is_target && (bytes_of(run, b) <= kCheapBytes || all_.size() >= kAtOnce)) copied_in_[n] = true;
+  }
+}
+
+int64_t Executable::RecordedRuns::bytes_of(const Run& run, int buffer) const {
+  return run.plan.values[executable_.buffers_[buffer].elements] *
+         size_of(executable_.program_.buffers[buffer].dtype);
+}
+
+void Executable::RecordedRuns::note_addresses(const Run& run) {
+  for (size_t n = 0; n < input_buffers_.size(); ++n)
+    last_addresses_[n] = run.inputs[executable_.program_.buffers[input_buffers_[n]].index].data();
+}
+
+// Few bytes that are held when the program runs again are copied from now on, and another recording is made.
+void Executable::RecordedRuns::note_held(const Recorded& r) {
+  int64_t bytes = 0;
+  for (const Recorded::Output& o : r.outputs)
+    if (o.lease->held) bytes += o.lease->memory->bytes();
+  if (bytes > kCopiedBytes) return;
+  for (const Recorded::Output& o : r.outputs)
+    if (o.lease->held) copied_out_[static_cast<size_t>(o.buffer)] = true;
+}
+
+std::optional<std::vector<Value>> Executable::RecordedRuns::run(Run& run) {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock || gave_up_) return std::nullopt;
+  // The first call makes what is made once, such as scratch memory of libraries.
+  if (calls_++ == 0) note_addresses(run);
+  if (calls_ == 1 || !executable_.runtime_.can_record(executable_.program_.device)) return std::nullopt;
+  bool busy = false;
+  Recorded* r = find(run, busy);
+  if (!r) {
+    if (recorded_ >= kInAll) {
+      // Outputs that are held for long are nothing to give up for.
+      if (!busy) give_up("its inputs, parameters or streams change all the time");
+      return std::nullopt;
+    }
+    try {
+      note_moves(run);
+      r = record(run);
+      note_addresses(run);
+    } catch (const Error& e) {
+      give_up(e.message());
+      return std::nullopt;
+    }
+  }
+  return replay(*r, run);
+}
+
+Executable::RecordedRuns::Recorded* Executable::RecordedRuns::find(const Run& run, bool& busy) {
+  for (auto it = all_.rbegin(); it != all_.rend(); ++it) {
+    if (!fits(**it, run)) continue;
+    if ((*it)->is_held()) {
+      busy = true;
+      continue;
+    }
+    std::rotate(it.base() - 1, it.base(), all_.end());
+    return all_.back().get();
+  }
+  if (busy) note_held(*all_.back());
+  return nullptr;
+}
+
+Executable::RecordedRuns::Recorded* Executable::RecordedRuns::record(Run& run) {
+  const Executable& e = executable_;
+  const Device device = e.program_.device;
+  FL_CHECK(recorded_ > 0 || e.recorded_layouts_.fetch_add(1) < kLayouts, RuntimeError,
+           "{} other sizes of its inputs have one already", kLayouts);
+  auto r = std::make_unique<Recorded>();
+  for (size_t o = 0; o < run.targets.size(); ++o)
+    r->targets.push_back(run.targets[o].defined() ? static_cast<char*>(run.targets[o].data()) : nullptr);
+  Run own(run.plan, run.inputs, run.targets, e.program_.buffers.size(), run.loose.size());
+  own.loose = run.loose;
+  if (run.plan.arena_bytes > 0)
+    own.arena = r->arena = shared_arena(device, e.runtime_.current_queue(device), run.plan.arena_bytes);
+  for (size_t n = 0; n < input_buffers_.size(); ++n) {
+    const int b = input_buffers_[n], number = e.program_.buffers[b].index;
+    const Tensor& t = run.inputs[number];
+    Recorded::Input input{b, number, static_cast<char*>(t.data()), nullptr, bytes_of(run, b)};
+    if (copied_in_[n] || t.device() != device) {
+      input.place = make_ref<Storage>(input.bytes, device);
+      input.address = static_cast<char*>(input.place->data());
+    }
+    own.address[b] = input.address;
+    r->inputs.push_back(std::move(input));
+  }
+  e.place(own);
+  for (size_t b = 0; b < own.made.size(); ++b)
+    if (own.made[b]) {
+      r->outputs.push_back({static_cast<int>(b), std::make_shared<Lease>(own.made[b]), copied_out_[b]});
+      if (!copied_out_[b]) r->written.push_back(own.made[b]->data());
+    }
+  r->recording =
+      e.runtime_.record(device, [&](const Recording& recording) { e.launch(own, &recording, &r->variable); });
+  ++recorded_;
+  {
+    std::lock_guard lock(g_mutex);
+    ++g_figures.recorded;
+  }
+  // What callers hold stays: the rest of an older one's memory is given back.
+  if (all_.size() >= kAtOnce) all_.erase(all_.begin());
+  std::erase_if(all_, [&](const auto& old) {
+    return std::ranges::any_of(old->outputs,
+                               [&](const Recorded::Output& o) { return copied_out_[o.buffer] && !o.copied; });
+  });
+  all_.push_back(std::move(r));
+  return all_.back().get();
+}
+
+std::vector<Value> Executable::RecordedRuns::replay(Recorded& r, Run& run) const {
+  const Executable& e = executable_;
+  const Device device = e.program_.device;
+  for (size_t b = 0; b < e.program_.buffers.size(); ++b)
+    if (e.program_.buffers[b].by_value)
+      run.address[b] = static_cast<char*>(run.inputs[e.program_.buffers[b].index].data());
+  for (const Recorded::Input& i : r.inputs) {
+    run.address[i.buffer] = i.address;
+    const Tensor& t = run.inputs[i.input];
+    if (i.place && i.bytes > 0 && t.data() != i.address)
+      e.runtime_.copy(device, i.address, t.data(), static_cast<size_t>(i.bytes), t.device(), false);
+  }
+  for (const Recorded::Output& o : r.outputs)
+    run.address[o.buffer] = static_cast<char*>(o.lease->memory->data());
+  run.arena = r.arena;
+  if (!r.variable.empty()) {
+    e.place(run);
+    for (const VariableLaunch& v : r.variable) e.change(run, v, *r.recording);
+  }
+  r.recording->run(r.written);
+  for (const Recorded::Output& o : r.outputs) {
+    if (o.copied) {
+      const auto bytes = static_cast<size_t>(o.lease->memory->bytes());
+      run.made[o.buffer] = make_ref<Storage>(o.lease->memory->bytes(), device);
+      if (bytes > 0)
+        e.runtime_.copy(device, run.made[o.buffer]->data(), o.lease->memory->data(), bytes, device, false);
+    } else {
+      run.made[o.buffer] = o.lease->hand_out();
+    }
+  }
+  {
+    std::lock_guard lock(g_mutex);
+    ++g_figures.replayed;
+  }
+  return e.results(run);
+}
+
+}  // namespace fl::runtime

@@ -281,10 +281,11 @@ int64_t split_count(const CanonicalReduction& r, const MachineShape& machine) {
     points += l;
     longest = std::max(longest, l);
   }
-  if (!is_splittable(r.lowered.reduce) || r.output_log > machine.few_outputs || points < machine.many_points)
+  const CutRule& rule = r.columns ? machine.columns : machine.rows;
+  if (!is_splittable(r.lowered.reduce) || r.output_log > rule.few_outputs || points < rule.many_points)
     return 1;
-  if (!machine.fewer_pieces) return int64_t{1} << machine.pieces;
-  const int pieces = std::min({machine.pieces - r.output_log, points - machine.least_points, longest - 1});
+  if (!rule.fewer_pieces) return int64_t{1} << rule.pieces;
+  const int pieces = std::min({rule.pieces - r.output_log, points - rule.least_points, longest - 1});
   return int64_t{1} << std::max(pieces, 0);
 }
 

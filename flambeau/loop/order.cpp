@@ -125,17 +125,18 @@ bool has_independent_lanes(const Kernel& k) {
   return stores < 2 || !has_colliding_stores(k);
 }
 
+int64_t operation_cost(const Inst& i) {
+  if (i.kind == InstKind::Load) return 1;
+  if (i.kind != InstKind::Operation) return 0;
+  const bool is_function = (i.op >= ScalarOp::Exp && i.op <= ScalarOp::Digamma) ||
+                           (i.op >= ScalarOp::Pow && i.op <= ScalarOp::Nextafter) ||
+                           (i.op == ScalarOp::Rem && is_floating(i.dtype));
+  return is_function ? 20 : i.op == ScalarOp::Div || i.op == ScalarOp::Sqrt ? 4 : 1;
+}
+
 int64_t point_cost(const Kernel& k, const Stage& stage) {
   int64_t cost = static_cast<int64_t>(stage.stores.size());
-  for (int32_t id : stage.insts) {
-    const Inst& i = k.insts[id];
-    if (i.kind == InstKind::Load) ++cost;
-    if (i.kind != InstKind::Operation) continue;
-    const bool is_function = (i.op >= ScalarOp::Exp && i.op <= ScalarOp::Digamma) ||
-                             (i.op >= ScalarOp::Pow && i.op <= ScalarOp::Nextafter) ||
-                             (i.op == ScalarOp::Rem && is_floating(i.dtype));
-    cost += is_function ? 20 : i.op == ScalarOp::Div || i.op == ScalarOp::Sqrt ? 4 : 1;
-  }
+  for (int32_t id : stage.insts) cost += operation_cost(k.insts[id]);
   for (const auto* list : {&stage.reductions, &stage.scans})
     for (const Reduction& r : *list)
       cost += r.op == ReduceOp::OnlineSoftmax ? 24 : r.op == ReduceOp::Welford ? 6 : result_count(r.op);

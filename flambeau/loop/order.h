@@ -17,6 +17,8 @@ bool may_collide(const Kernel& k, const Stage& stage, const Store& store);
 /// different elements and have the same inner loops.
 bool has_independent_lanes(const Kernel& k);
 
+/// Roughly how many machine operations a value takes where it is computed or loaded.
+int64_t operation_cost(const Inst& i);
 /// Roughly how many machine operations one point of the stage takes.
 int64_t point_cost(const Kernel& k, const Stage& stage);
 

@@ -162,6 +162,18 @@ State reduce_merge(ScalarOps& s, ReduceOp op, const State& a, const State& b) {
   }
 }
 
+State reduce_with_none(ScalarOps& s, ReduceOp op, const State& state) {
+  if (op == ReduceOp::Prod && is_complex(state[0].dtype))
+    return reduce_merge(s, op, state, reduce_identity(s, op, state[0].dtype));
+  if (op != ReduceOp::Welford) return state;
+  // What its merge does where the weight is 0: infinite means become nan.
+  const Val zero = s.like(state[0], 0.0);
+  const Val delta = s.sub(zero, state[0]);
+  const Val mean = s.fma(delta, zero, state[0]);
+  const Val between = s.mul(s.mul(delta, delta), s.mul(state[2], zero));
+  return {mean, s.add(s.add(state[1], zero), between), state[2]};
+}
+
 Val reduce_rescale(ScalarOps& s, const State& state, Val max) {
   return s.mul(state[1], s.exp(s.sub(state[0], max)));
 }

@@ -15,6 +15,8 @@ std::vector<DType> state_dtypes(ReduceOp op, DType operand);
 State reduce_identity(ScalarOps& s, ReduceOp op, DType operand);
 State reduce_step(ScalarOps& s, ReduceOp op, const State& state, const std::vector<Val>& operands);
 State reduce_merge(ScalarOps& s, ReduceOp op, const State& a, const State& b);
+/// reduce_merge(state, the state of no points), to the bit.
+State reduce_with_none(ScalarOps& s, ReduceOp op, const State& state);
 /// Whether partial results first agree on a maximum (the tree of Maximum over their first parts), are
 /// rescaled to it, and then add up (the tree of Add over what reduce_rescale gives), instead of merging in
 /// pairs.

@@ -66,6 +66,8 @@ class KernelWriter {
   WrittenKernel run() {
     outer_ = group_ranges('p', group_.outer);
     inner_ = group_ranges('q', group_.inner);
+    for (const Range& r : inner_) row_ *= g_.hint(r.size);
+    is_row_ = std::ranges::none_of(group_.nodes, [&](int id) { return g_.nodes[id].columns; });
     // A reduction of sizes that are all 1 keeps a loop.
     if (inner_.empty() && !group_.inner.empty()) inner_ = {{loop_variable('q', 0), Expr(1)}};
     builder_.set_outer(outer_);
@@ -152,9 +154,11 @@ class KernelWriter {
     if (c->second.level % 2 == 0 || c->second.level == level_) return masked(c->second.val, mask);
     // It was computed in an earlier pass over the inner loops: again from its inputs, or from memory.
     const LoopNode& n = g_.nodes[w->second];
-    if (!n.heavy && n.operations <= 12 && n.lowered->kind == Lowered::Kind::Pointwise) {
+    if (n.lowered->kind == Lowered::Kind::Pointwise && is_repeated(n)) {
       const auto values = writer_.body(n.node, *n.lowered, m->second.at.i, {});
-      return masked(writer_.to_dtype(values[r.index], g_.spec(r).dtype), mask);
+      const Val v = writer_.to_dtype(values[r.index], g_.spec(r).dtype);
+      computed_[r] = {v, flat, level_};
+      return masked(v, mask);
     }
     if (!needs_memory(w->second, r)) {
       forced_.insert(w->second);
@@ -162,6 +166,13 @@ class KernelWriter {
       return builder_.constant(g_.spec(r).dtype, 0);
     }
     return builder_.load(buffers_.id(r, true), flat, mask);
+  }
+
+  // Whether a pass computes the value again that an earlier one has had.
+  bool is_repeated(const LoopNode& n) const {
+    const MachineShape& machine = g_.machine;
+    if (is_row_ && row_ <= machine.held_points) return true;
+    return n.operations <= machine.repeated && (machine.repeats_functions || !n.heavy);
   }
 
   Val masked(Val v, Val mask) {
@@ -176,6 +187,8 @@ class KernelWriter {
   Buffers buffers_;
   BodyWriter writer_;
   std::vector<Range> outer_, inner_;
+  int64_t row_ = 1;      // points of the inner loops
+  bool is_row_ = false;  // along memory
   std::map<int, Member> members_;
   std::unordered_map<GraphRef, Computed, RefHash> computed_;
   std::map<int, std::vector<Val>> results_;

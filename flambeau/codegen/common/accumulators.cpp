@@ -218,9 +218,14 @@ State merge_lanes(LaneOps& ops, State s, const Exchange::Merge& merge) {
   return s;
 }
 
-State Accumulators::tree(std::vector<State> states, const Exchange::Merge& merge_pair, bool commutes) {
-  for (size_t n = states.size() / 2; n > 0; n /= 2)
-    for (size_t p = 0; p < n; ++p) states[p] = merge_pair(states[p], states[p + n]);
+State Accumulators::tree(std::vector<State> states, const Exchange::Merge& merge_pair,
+                         const std::function<State(const State&)>& with_none, bool commutes) {
+  size_t count = states.size();  // those of the parts past it are of no points
+  for (size_t n = std::max<size_t>(count, static_cast<size_t>(layout_.all_parts)) / 2; n > 0; n /= 2) {
+    for (size_t p = 0; p < std::min(n, count); ++p)
+      states[p] = p + n < count ? merge_pair(states[p], states[p + n]) : with_none(states[p]);
+    count = std::min(n, count);
+  }
   if (layout_.exchange) return layout_.exchange->reduce(states[0], merge_pair, commutes);
   return layout_.lanes_are_points ? merge_lanes(body_, states[0], merge_pair) : states[0];
 }
@@ -242,20 +247,24 @@ void Accumulators::merge() {
       for (Val& v : states.back()) v = body_.add_lanes(v.dtype, body_.widened(v, layout_.count));
     }
     const loop::ReduceOp op = item.reduction->op;
+    const auto unchanged = [](const State& s) { return s; };
     if (!loop::merges_by_rescaling(op)) {
-      publish(item,
-              tree(
-                  states, [&](const State& a, const State& b) { return loop::reduce_merge(body_, op, a, b); },
-                  merges_both_ways(op)));
+      publish(
+          item,
+          tree(
+              states, [&](const State& a, const State& b) { return loop::reduce_merge(body_, op, a, b); },
+              [&](const State& s) { return loop::reduce_with_none(body_, op, s); }, merges_both_ways(op)));
       continue;
     }
     std::vector<State> maxima, sums;
     for (const State& s : states) maxima.push_back({s[0]});
     const Val max = tree(
-        maxima, [&](const State& a, const State& b) { return State{body_.maximum(a[0], b[0])}; }, false)[0];
+        maxima, [&](const State& a, const State& b) { return State{body_.maximum(a[0], b[0])}; }, unchanged,
+        false)[0];
     for (const State& s : states) sums.push_back({loop::reduce_rescale(body_, s, max)});
     const Val sum = tree(
-        sums, [&](const State& a, const State& b) { return State{body_.add(a[0], b[0])}; }, true)[0];
+        sums, [&](const State& a, const State& b) { return State{body_.add(a[0], b[0])}; }, unchanged,
+        true)[0];
     publish(item, {max, sum});
   }
 }

@@ -33,6 +33,8 @@ class Accumulators {
   enum class Counts : uint8_t { EachLane, EachVector, One };
   struct Layout {
     int parts = 1;  ///< vectors of states
+    /// Where more than parts: the documented tree has so many, and the others have no points.
+    int all_parts = 0;
     int count = 1;  ///< lanes of each
     bool lanes_are_points =
         false;               ///< Lanes are points of the reduction: the mask decides which of them count.
@@ -87,7 +89,8 @@ class Accumulators {
   void store(const Slot& slot, int part, Val v);
   loop::State load_state(const Item& item, int part);
   void publish(const Item& item, const loop::State& state);
-  loop::State tree(std::vector<loop::State> states, const Exchange::Merge& merge_pair, bool commutes);
+  loop::State tree(std::vector<loop::State> states, const Exchange::Merge& merge_pair,
+                   const std::function<loop::State(const loop::State&)>& with_none, bool commutes);
 
   BodyEmitter& body_;
   const loop::Kernel& k_;

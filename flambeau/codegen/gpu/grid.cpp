@@ -2,7 +2,8 @@
 
 #include <llvm/IR/Function.h>
 
-#include <optional>
+#include <map>
+#include <memory>
 
 #include "flambeau/base/error.h"
 #include "flambeau/codegen/common/accumulators.h"
@@ -37,7 +38,9 @@ class Grid : LoopWriter {
     body_->set_alignment([this](int32_t buffer, const sym::Expr& index) {
       return lanes_ > 1 && plan_.is_aligned(buffer, index);
     });
-    team_.emplace(*body_, plan, module);
+    team(plan.team);
+    for (const GridVersion& v : plan.versions) team(v.team);
+    team_ = &team(plan.team);
     block_size_ = read_register(b_, GridRegister::BlockSize);
     blocks_ = read_register(b_, GridRegister::Blocks);
     block_number_ = read_register(b_, GridRegister::Block);
@@ -47,13 +50,11 @@ class Grid : LoopWriter {
   void run() {
     if (plan_.kind == Kind::Points) {
       points();
-    } else if (plan_.lanes == 1) {
-      items();
     } else {
       versions();
     }
     b_.CreateRetVoid();
-    team_->finish();
+    for (auto& [size, team] : teams_) team->finish();
   }
 
  private:
@@ -131,38 +132,39 @@ class Grid : LoopWriter {
 
   // The values at the start of the kernel can be used in all versions.
   void versions() {
-    Value* aligned = is_aligned();
-    Value* held = nullptr;
-    if (plan_.kind == Kind::Columns) {
+    Value* aligned = plan_.lanes > 1 ? is_aligned() : nullptr;
+    if (aligned && plan_.kind == Kind::Columns) {
       Value* groups = b_.CreateMul(outer_count(k_.outer.size() - 1), column_groups(plan_.lanes));
       aligned = b_.CreateAnd(aligned, b_.CreateICmpSGE(groups, number(kEnoughBlocks)));
     }
-    if (plan_.held) {
-      Value* size = body_->scalar(held_axis().size);
-      const int64_t most = static_cast<int64_t>(plan_.team) * plan_.lanes * plan_.held;
-      held = b_.CreateAnd(b_.CreateICmpSGT(size, number(0)), b_.CreateICmpSLE(size, number(most)));
-      held = b_.CreateAnd(aligned, held);
-      aligned = b_.CreateAnd(aligned, b_.CreateNot(held));
+    Value* left = b_.getTrue();
+    for (const GridVersion& v : plan_.versions) {
+      Value* takes = left;
+      if (v.lanes > 1) takes = b_.CreateAnd(takes, aligned);
+      if (v.held) {
+        Value* size = body_->scalar(plan_.row);
+        Value* fits = b_.CreateICmpSLE(size, number(v.longest_row()));
+        takes = b_.CreateAnd(takes, b_.CreateAnd(fits, b_.CreateICmpSGT(size, number(0))));
+      }
+      left = b_.CreateAnd(left, b_.CreateNot(takes));
+      version(takes, v);
     }
-    Value* others = b_.CreateNot(held ? b_.CreateOr(aligned, held) : aligned);
-    if (held) {
-      is_held_ = true;
-      version(held, plan_.lanes, "held");
-      is_held_ = false;
-    }
-    version(aligned, plan_.lanes, "aligned");
-    version(others, 1, "unaligned");
   }
-  void version(Value* condition, int lanes, std::string_view name) {
-    BasicBlock* after = open_if(condition, name);
-    lanes_ = lanes;
+  void version(Value* condition, const GridVersion& v) {
+    if (auto* constant = llvm::dyn_cast<llvm::Constant>(condition); constant && constant->isZeroValue())
+      return;
+    BasicBlock* after = open_if(condition, v.held ? "held" : v.lanes > 1 ? "aligned" : "unaligned");
+    team_ = &team(v.team);
+    lanes_ = v.lanes;
+    held_ = v.held;
     items();
+    held_ = 0;
     close_if(after);
   }
-  const sym::Range& held_axis() const {
-    for (const Stage& stage : k_.stages)
-      if (!stage.inner.empty()) return stage.inner[0];
-    FL_RAISE(InternalError, "kernel {} has no rows to hold", k_.name);
+  Team& team(int size) {
+    std::unique_ptr<Team>& out = teams_[size];
+    if (!out) out = std::make_unique<Team>(*body_, plan_, size, module_);
+    return *out;
   }
   // Blocks side by side along the last outer loop.
   Value* column_groups(int lanes) {
@@ -212,7 +214,7 @@ class Grid : LoopWriter {
   void items() {
     if (plan_.kind == Kind::Columns) return columns();
     axis_base_ = nullptr;
-    const int64_t teams = plan_.block / plan_.team;
+    const int64_t teams = plan_.block / team_->size();
     Value* first = b_.CreateAdd(b_.CreateMul(block_number_, number(teams)), team_->number());
     const Loop l =
         open_loop(first, outer_count(k_.outer.size()), b_.CreateMul(blocks_, number(teams)), "row");
@@ -249,7 +251,7 @@ class Grid : LoopWriter {
       body_->set_load_floor(0);
       if (stage.inner.empty())
         point_of_item(stage);
-      else if (is_held_)
+      else if (held_)
         held_row(stage);
       else if (plan_.kind != Kind::Points && is_cut(k_, stage))
         cut_loops(stage);
@@ -295,11 +297,9 @@ class Grid : LoopWriter {
   // The team's first thread runs the loops in order.
   void inner_loops(const Stage& stage) {
     const int count = axis_base_ ? lanes_ : 1;
-    Accumulators accumulators(*body_, k_, stage,
-                              {.parts = 1,
-                               .count = count,
-                               .counts = Accumulators::Counts::One,
-                               .exchange = plan_.team > 1 ? &*team_ : nullptr});
+    Accumulators accumulators(
+        *body_, k_, stage,
+        {.parts = 1, .count = count, .counts = Accumulators::Counts::One, .exchange = exchange()});
     accumulators.reset();
     BasicBlock* after = team_->is_first() ? open_if(team_->is_first(), "first") : nullptr;
     body_->set_load_floor(load_floor(stage));
@@ -318,7 +318,7 @@ class Grid : LoopWriter {
   void cut_loops(const Stage& stage) {
     const bool rows = plan_.kind == Kind::Rows;
     const int lanes = rows ? lanes_ : 1;  // points of a thread side by side
-    const int partial = stage.reductions.empty() ? 1 : k_.lanes / (plan_.team * lanes);
+    const int partial = stage.reductions.empty() ? 1 : k_.lanes / (team_->size() * lanes);
     const int64_t cost = loop::point_cost(k_, stage) * lanes_;
     int parts = partial;
     while (2 * parts <= kMostParts && 2 * parts * cost <= kStepCost) parts *= 2;
@@ -327,13 +327,13 @@ class Grid : LoopWriter {
                                .count = lanes_,
                                .lanes_are_points = rows,
                                .counts = Accumulators::Counts::EachVector,
-                               .exchange = plan_.team > 1 ? &*team_ : nullptr});
+                               .exchange = exchange()});
     accumulators.reset();
     body_->set_load_floor(load_floor(stage));
     std::vector<Loop> loops = open_loops(stage.inner, stage.inner.size() - 1);
     Value* size = body_->scalar(stage.inner.back().size);
     inner_axis_ = &stage.inner.back().variable;
-    const int64_t one = static_cast<int64_t>(plan_.team) * lanes;
+    const int64_t one = static_cast<int64_t>(team_->size()) * lanes;
     Value* middle = number(0);
     if (parts > 1 && parts * cost <= 2 * kStepCost) {
       middle = b_.CreateAnd(size, number(-one * parts));
@@ -370,30 +370,33 @@ class Grid : LoopWriter {
   // A row that is no longer than the vectors that the team's threads hold, without a loop. A vector past the
   // end is the row's first once more, and counts for nothing.
   void held_row(const Stage& stage) {
-    const int partial = stage.reductions.empty() ? 1 : k_.lanes / (plan_.team * lanes_);
+    const int partial = stage.reductions.empty() ? 1 : k_.lanes / (team_->size() * lanes_);
     Accumulators accumulators(*body_, k_, stage,
-                              {.parts = partial,
+                              {.parts = std::min(partial, held_),
+                               .all_parts = partial,
                                .count = lanes_,
                                .lanes_are_points = true,
                                .counts = Accumulators::Counts::EachVector,
-                               .exchange = plan_.team > 1 ? &*team_ : nullptr});
+                               .exchange = exchange()});
     accumulators.reset();
     body_->set_load_floor(body_->level());
     inner_axis_ = &stage.inner[0].variable;
     Value* size = body_->scalar(stage.inner[0].size);
-    std::vector<Value*> exists;
-    for (int p = 0; p < plan_.held; ++p) {
+    const int64_t one = static_cast<int64_t>(team_->size()) * lanes_;
+    std::vector<Value*> exists;  // null: yes
+    for (int p = 0; p < held_; ++p) {
       Value* base = base_of(number(0), p, lanes_);
-      exists.push_back(b_.CreateICmpSLT(base, size));
-      bases_[p] = b_.CreateSelect(exists[p], base, number(0));
+      const bool whole = plan_.row.is_const() && plan_.row.value() >= (p + 1) * one;
+      exists.push_back(whole ? nullptr : b_.CreateICmpSLT(base, size));
+      if (!whole) bases_[p] = b_.CreateSelect(exists[p], base, number(0));
       begin_inner(p, bases_[p], true);
       insts(stage, nullptr, p);
     }
-    for (int p = 0; p < plan_.held; ++p) {
+    for (int p = 0; p < held_; ++p) {
       begin_inner(p, bases_[p], true);
       accumulators.step(p % partial, exists[p]);
     }
-    for (int p = 0; p < plan_.held; ++p) {
+    for (int p = 0; p < held_; ++p) {
       begin_inner(p, bases_[p], true);
       effects(stage, exists[p]);
     }
@@ -403,7 +406,7 @@ class Grid : LoopWriter {
 
   // Where the thread's points of one part of a step start.
   Value* base_of(Value* step, int part, int lanes) {
-    const int64_t offset = static_cast<int64_t>(part) * plan_.team * lanes;
+    const int64_t offset = static_cast<int64_t>(part) * team_->size() * lanes;
     Value* base = b_.CreateAdd(step, b_.CreateMul(team_->rank(), number(lanes)));
     base = offset ? b_.CreateAdd(base, number(offset)) : base;
     bases_.resize(std::max(bases_.size(), static_cast<size_t>(part) + 1));
@@ -420,8 +423,8 @@ class Grid : LoopWriter {
   void insts(const Stage& stage, Accumulators* accumulators, int part) {
     for (int32_t id : stage.insts) {
       const loop::Inst& i = k_.insts[id];
-      if (is_held_ && !stage.inner.empty() && plan_.loaded_before[id] >= 0)
-        body_->set_value(id, body_->value(plan_.loaded_before[id]));
+      if (held_ && !stage.inner.empty() && plan_.known_before[id] >= 0)
+        body_->set_value(id, body_->value(plan_.known_before[id]));
       else if (i.kind != loop::InstKind::Scanned)
         body_->inst(id);
       else if (accumulators && i.b == 0)
@@ -467,10 +470,13 @@ class Grid : LoopWriter {
     return b_.CreateZExt(v, b_.getInt64Ty());
   }
 
+  Exchange* exchange() { return team_->size() > 1 ? team_ : nullptr; }
+
   GridPlan plan_;
-  std::optional<Team> team_;
+  std::map<int, std::unique_ptr<Team>> teams_;  // by size
+  Team* team_ = nullptr;                        // of the version being written
   Value *block_size_, *blocks_, *block_number_, *thread_, *error_ = nullptr, *id_ = nullptr;
-  bool is_held_ = false;        // the version being written holds rows in registers
+  int held_ = 0;                // vectors of a row in registers, in the version being written
   int lanes_ = 1;               // of the version being written
   Value* axis_base_ = nullptr;  // of lanes along the last outer loop
   int axis_level_ = 0;

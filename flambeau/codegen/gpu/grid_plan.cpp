@@ -4,6 +4,7 @@
 #include <bit>
 #include <optional>
 
+#include "flambeau/codegen/gpu/held_rows.h"
 #include "flambeau/loop/order.h"
 #include "flambeau/loop/reduce.h"
 
@@ -23,10 +24,12 @@ constexpr int kMostTeam = 512;     // of rows
 constexpr int kColumnTeam = 64;    // threads that share a column
 constexpr int kColumnsAcross = 8;  // columns, or vectors of them, side by side: whole sectors of memory
 constexpr int64_t kColumnLanes = 4;
-constexpr int64_t kColumnWords = 32;  // of a thread's states
-constexpr int64_t kColumnCost = 256;  // operations of the points of its states
-constexpr int kHeld = 4;              // vectors a thread
-constexpr int64_t kHeldCost = 4096;   // operations of all of them
+constexpr int64_t kColumnWords = 32;     // of a thread's states
+constexpr int64_t kColumnCost = 256;     // operations of the points of its states
+constexpr int kHeld = 4, kMostHeld = 8;  // vectors of a row in a thread's registers
+constexpr int64_t kHeldPoints = 32;      // points of them
+constexpr int64_t kHeldWords = 128;      // registers for what later stages need of them
+constexpr int64_t kHeldCost = 4096;      // operations of all of them
 constexpr int64_t kSharedBytes = 40960;
 
 bool is_size(const Kernel& k, const Expr& s) {
@@ -163,43 +166,6 @@ void choose_lanes(const Kernel& k, GridPlan& plan, int most) {
   plan.aligned.clear();
 }
 
-// Finds rows that one stage after the other reads.
-void hold_rows(const Kernel& k, GridPlan& plan) {
-  const Stage* first = nullptr;
-  int64_t cost = 0;
-  struct Loaded {
-    const Stage* stage;
-    int32_t id;
-    Expr index;
-  };
-  std::vector<Loaded> loaded;
-  std::vector<int32_t> before(k.insts.size(), -1);
-  bool repeats = false;
-  for (const Stage& stage : k.stages) {
-    if (stage.inner.empty()) continue;
-    if (!is_cut(k, stage) || stage.inner.size() != 1) return;
-    if (!first) first = &stage;
-    const sym::Range &axis = stage.inner[0], &common = first->inner[0];
-    if (!(axis.size == common.size)) return;
-    cost += loop::point_cost(k, stage) * plan.lanes * kHeld;
-    for (int32_t id : stage.insts) {
-      const loop::Inst& i = k.insts[id];
-      if (i.kind != loop::InstKind::Load || i.a >= 0 || k.buffers[i.slot].written) continue;
-      const Expr index = sym::substitute(i.index, [&](const Expr& s) {
-        return s == axis.variable ? std::optional(common.variable) : std::nullopt;
-      });
-      for (const Loaded& other : loaded)
-        if (other.stage != &stage && k.insts[other.id].slot == i.slot && other.index == index)
-          before[id] = other.id;
-      repeats = repeats || before[id] >= 0;
-      loaded.push_back({&stage, id, index});
-    }
-  }
-  if (!repeats || cost > kHeldCost || k.lanes / (plan.team * plan.lanes) > kHeld) return;
-  plan.held = kHeld;
-  plan.loaded_before = std::move(before);
-}
-
 // Of a thread, in shared memory; never 0.
 int64_t state_bytes(const Kernel& k) {
   int64_t most = 1;
@@ -230,6 +196,60 @@ void plan_columns(const Kernel& k, GridPlan& plan) {
                                  kColumnCost / (states * cost), kSharedBytes / (plan.block * bytes)});
   if (!plan.serial && plan.team >= kWarp && most > 1)
     choose_lanes(k, plan, static_cast<int>(std::bit_floor(static_cast<uint64_t>(most))));
+  if (plan.lanes > 1) plan.versions.push_back({plan.team, plan.lanes, 0});
+  plan.versions.push_back({plan.team, 1, 0});
+}
+
+uint64_t ceil_power(int64_t n) { return std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(n, 1))); }
+int64_t ceil_divide(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// Short rows are held in the registers of a warp or a part of one, which needs no memory to put states
+// together; longer ones in those of the whole team, where that saves reading them again.
+void add_held_versions(const HeldRows& rows, GridPlan& plan) {
+  int most = kMostHeld;
+  const auto too_much = [&](int64_t points) {
+    return points > kHeldPoints || points * rows.cost > kHeldCost || points * rows.words > kHeldWords;
+  };
+  while (most > 1 && too_much(int64_t{most} * plan.lanes)) most /= 2;
+  const int warp = std::min(kWarp, plan.team);
+  const auto add = [&](int team, int64_t held) {
+    plan.versions.push_back({team, plan.lanes, static_cast<int>(held)});
+  };
+  if (!rows.row.is_const()) {
+    add(warp, std::min(most, kHeld));
+    if (rows.repeats && plan.team > kWarp) add(plan.team, std::min(most, kHeld));
+    return;
+  }
+  const int64_t vectors = ceil_divide(rows.row.value(), plan.lanes);
+  if (vectors == 0) return;
+  if (vectors <= int64_t{warp} * most) {
+    // As few threads as read whole lines of memory together.
+    const uint64_t line = std::min<uint64_t>(std::max(8, kWarp / plan.lanes), ceil_power(vectors));
+    const uint64_t team = std::max(line, ceil_power(ceil_divide(vectors, std::min(most, kHeld))));
+    const int threads = static_cast<int>(std::min<uint64_t>(team, static_cast<uint64_t>(warp)));
+    add(threads, ceil_divide(vectors, threads));
+  } else if (rows.repeats && vectors <= int64_t{plan.team} * most) {
+    add(plan.team, ceil_divide(vectors, plan.team));
+  }
+}
+
+void plan_rows(const Kernel& k, GridPlan& plan) {
+  plan.kind = GridPlan::Kind::Rows;
+  choose_lanes(k, plan, std::max(1, k.lanes / kWarp));
+  plan.team = std::min(k.lanes / plan.lanes, kMostTeam);
+  while (plan.team > kWarp && plan.team * plan.lanes * state_bytes(k) > kSharedBytes) plan.team /= 2;
+  // Barriers hold up whole blocks: a team of several warps is one.
+  plan.block = plan.serial || plan.team > kWarp ? plan.team : 128;
+  auto rows = plan.serial ? std::nullopt : find_held_rows(k);
+  if (rows && is_of_sizes(k, rows->row)) {
+    add_held_versions(*rows, plan);
+    plan.row = rows->row;
+    plan.known_before = std::move(rows->known_before);
+  }
+  // All rows that can be read in vectors are held where their length is known and one of them is.
+  const bool all_held = !plan.versions.empty() && plan.row.is_const();
+  if (plan.lanes > 1 && !all_held) plan.versions.push_back({plan.team, plan.lanes, 0});
+  if (plan.lanes > 1 || !all_held) plan.versions.push_back({plan.team, 1, 0});
 }
 
 }  // namespace
@@ -260,13 +280,7 @@ GridPlan plan_grid(const Kernel& k, bool deterministic) {
     plan_columns(k, plan);
     return plan;
   }
-  plan.kind = GridPlan::Kind::Rows;
-  choose_lanes(k, plan, std::max(1, k.lanes / kWarp));
-  plan.team = std::min(k.lanes / plan.lanes, kMostTeam);
-  while (plan.team > kWarp && plan.team * plan.lanes * state_bytes(k) > kSharedBytes) plan.team /= 2;
-  // Barriers hold up whole blocks: a team of several warps is one.
-  plan.block = plan.serial || plan.team > kWarp ? plan.team : 128;
-  if (plan.lanes > 1) hold_rows(k, plan);
+  plan_rows(k, plan);
   return plan;
 }
 
@@ -284,6 +298,9 @@ ShapeRule shape_rule(const Kernel& k, const GridPlan& plan) {
   rule.lanes = plan.lanes;
   rule.items_per_block = columns ? 1 : plan.block / plan.team;
   if (plan.kind == GridPlan::Kind::Points) rule.items_per_block *= plan.lanes;
+  for (const GridVersion& v : plan.versions)
+    if (v.held) rule.short_rows.push_back({v.longest_row(), plan.block / v.team});
+  if (!rule.short_rows.empty()) rule.row = SizeProgram(plan.row, k.sizes);
   return rule;
 }
 

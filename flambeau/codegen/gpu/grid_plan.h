@@ -15,6 +15,18 @@ struct AlignmentTest {
   int64_t element, multiple;
 };
 
+/// One way to take rows or columns.
+struct GridVersion {
+  int team = 1;  ///< threads that share an item; a power of two
+  /// Elements that a thread takes at once: more than 1 only where memory is aligned.
+  int lanes = 1;
+  /// Vectors of a row that a thread holds in registers from one stage to the next; 0: it walks along the row
+  /// in every stage.
+  int held = 0;
+
+  int64_t longest_row() const { return int64_t{1} * team * lanes * held; }
+};
+
 struct GridPlan {
   /// An item is what a team of threads takes at once. Points: a thread takes points (or vectors of them) of
   /// the flattened outer loops. Rows: a team takes a point of the outer loops, its threads the points of
@@ -26,16 +38,17 @@ struct GridPlan {
   int team = 1;         ///< threads that share an item; a power of two
   int across = 1;       ///< Columns: threads side by side
   int block = 256;      ///< threads of a block
-  /// Elements that a thread takes at once where memory is aligned: 1: there is no version for that.
+  /// Elements that a thread takes at once where memory is aligned; 1: never more than one.
   int lanes = 1;
   std::vector<AlignmentTest> tests;                    ///< when the version of several lanes may run
   std::vector<std::pair<int32_t, sym::Expr>> aligned;  ///< buffers and indices of accesses that tests cover
 
-  /// Rows that are read by several stages: a row of at most so many vectors a thread is held in registers. 0:
-  /// there is no version for that.
-  int held = 0;
-  /// For each value that loads what an earlier stage has loaded at the same point: that value; else -1.
-  std::vector<int32_t> loaded_before;
+  /// Rows and Columns: the first that fits takes an item; the last one takes any.
+  std::vector<GridVersion> versions;
+  sym::Expr row = 0;  ///< Rows with held versions: points of the inner loops
+  /// For each value that is what an earlier stage has computed or loaded at the same point: that value; else
+  /// -1. Held rows alone keep such values.
+  std::vector<int32_t> known_before;
 
   bool is_aligned(int32_t buffer, const sym::Expr& index) const;
 };

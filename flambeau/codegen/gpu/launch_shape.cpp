@@ -71,8 +71,16 @@ int64_t SizeProgram::operator()(const int64_t* sizes) const {
 LaunchShape ShapeRule::operator()(const int64_t* sizes) const {
   const auto up = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
   const int64_t items = std::max<int64_t>(rows(sizes), 0);
-  if (across == 0)
-    return {static_cast<unsigned>(std::min(up(items, items_per_block), most_blocks)), threads, 0};
+  if (across == 0) {
+    int64_t per_block = items_per_block;
+    if (!short_rows.empty()) {
+      const int64_t points = row(sizes);
+      const auto fits =
+          std::ranges::find_if(short_rows, [&](const ShortRows& s) { return points <= s.longest; });
+      if (fits != short_rows.end()) per_block = fits->items_per_block;
+    }
+    return {static_cast<unsigned>(std::min(up(items, per_block), most_blocks)), threads, 0};
+  }
   const int64_t width = std::max<int64_t>(columns(sizes), 0);
   int64_t blocks = items * up(width, across * lanes);
   if (blocks < enough_wide_blocks) blocks = items * up(width, across);

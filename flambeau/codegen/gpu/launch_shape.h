@@ -34,6 +34,13 @@ struct ShapeRule {
   int64_t most_blocks = 1;
   unsigned threads = 1;
 
+  /// Rows of at most `longest` points are taken in another way, so many by a block; shorter ones come first.
+  struct ShortRows {
+    int64_t longest, items_per_block;
+  };
+  std::vector<ShortRows> short_rows;
+  SizeProgram row;  ///< points of a row, where there are short ones
+
   SizeProgram columns;  ///< points of the last outer loop
   unsigned across = 0;  ///< threads side by side in a block, each for a column; 0: there are no columns
   /// Where there are as many blocks when each thread takes `lanes` columns, it does.

@@ -23,10 +23,10 @@ Value* read_register(llvm::IRBuilder<>& b, GridRegister r) {
   return b.CreateZExt(b.CreateIntrinsic(kIds[static_cast<int>(r)], {}, {}), b.getInt64Ty());
 }
 
-Team::Team(BodyEmitter& body, const GridPlan& plan, llvm::Module& module)
-    : body_(body), b_(body.builder()), plan_(plan), module_(module) {
+Team::Team(BodyEmitter& body, const GridPlan& plan, int threads, llvm::Module& module)
+    : body_(body), b_(body.builder()), plan_(plan), size_(threads), module_(module) {
   thread_ = read_register(b_, GridRegister::Thread);
-  const auto size = static_cast<uint64_t>(plan.team);
+  const auto size = static_cast<uint64_t>(threads);
   if (plan.kind == GridPlan::Kind::Columns) {
     across_ = b_.getInt64(static_cast<uint64_t>(plan.across));
     number_ = b_.CreateURem(thread_, across_);
@@ -39,13 +39,13 @@ Team::Team(BodyEmitter& body, const GridPlan& plan, llvm::Module& module)
   if (plan.kind == GridPlan::Kind::Columns || size == 1) return;
   lane_ = b_.CreateAnd(b_.CreateTrunc(thread_, b_.getInt32Ty()), b_.getInt32(kWarp - 1));
   members_ = b_.getInt32(~0u);
-  if (plan.team < kWarp)
-    members_ = b_.CreateShl(b_.getInt32((1u << plan.team) - 1),
-                            b_.CreateAnd(lane_, b_.getInt32(~static_cast<uint32_t>(plan.team - 1))));
+  if (size_ < kWarp)
+    members_ = b_.CreateShl(b_.getInt32((1u << size_) - 1),
+                            b_.CreateAnd(lane_, b_.getInt32(~static_cast<uint32_t>(size_ - 1))));
 }
 
 void Team::barrier() {
-  if (plan_.team == 1) return;
+  if (size_ == 1) return;
   if (is_warp())
     b_.CreateIntrinsic(llvm::Intrinsic::nvvm_bar_warp_sync, {}, {members_});
   else
@@ -198,7 +198,7 @@ State Team::reduce_warps(const State& mine, const Merge& merge, bool commutes) {
   put(mine, thread_);
   barrier();
   Value* lane = b_.CreateZExt(lane_, b_.getInt64Ty());
-  const int warps = plan_.team / kWarp;
+  const int warps = size_ / kWarp;
   // The tree of halves from its root, so that few states are in registers at once.
   const std::function<State(int, int)> tree = [&](int first, int step) {
     if (step == warps)
@@ -215,7 +215,7 @@ State Team::reduce_columns(const State& mine, const Merge& merge) {
   llvm::Function* function = b_.GetInsertBlock()->getParent();
   barrier();
   put(mine, thread_);
-  for (int n = plan_.team / 2; n > 0; n /= 2) {
+  for (int n = size_ / 2; n > 0; n /= 2) {
     barrier();
     auto *then = llvm::BasicBlock::Create(context, "half", function),
          *after = llvm::BasicBlock::Create(context, "after", function);
@@ -234,15 +234,15 @@ State Team::reduce_columns(const State& mine, const Merge& merge) {
 }
 
 State Team::reduce(const State& mine, const Merge& merge, bool commutes) {
-  if (plan_.team == 1) return mine;
+  if (size_ == 1) return mine;
   if (plan_.kind == GridPlan::Kind::Columns) return reduce_columns(mine, merge);
-  return is_warp() ? butterfly(mine, plan_.team / 2, merge, commutes) : reduce_warps(mine, merge, commutes);
+  return is_warp() ? butterfly(mine, size_ / 2, merge, commutes) : reduce_warps(mine, merge, commutes);
 }
 
 State Team::broadcast(const State& mine) {
-  if (plan_.team == 1) return mine;
+  if (size_ == 1) return mine;
   if (is_warp()) {
-    Value* first = b_.CreateAnd(lane_, b_.getInt32(~static_cast<uint32_t>(plan_.team - 1)));
+    Value* first = b_.CreateAnd(lane_, b_.getInt32(~static_cast<uint32_t>(size_ - 1)));
     return each_element(mine, [&](Value* x) { return shuffle(x, first, 0); });
   }
   auto& context = b_.getContext();

@@ -9,10 +9,11 @@ namespace fl::codegen {
 
 class Team : public Exchange {
  public:
-  /// Reads the thread's place at the insertion point, where everything that follows can use it.
-  Team(BodyEmitter& body, const GridPlan& plan, llvm::Module& module);
+  /// One of `size` threads. Reads the thread's place at the insertion point, where everything that follows
+  /// can use it.
+  Team(BodyEmitter& body, const GridPlan& plan, int size, llvm::Module& module);
 
-  int size() const { return plan_.team; }
+  int size() const { return size_; }
   llvm::Value* rank() const { return rank_; }  ///< of the thread in its team, int64
   llvm::Value* number() const {
     return number_;
@@ -27,7 +28,7 @@ class Team : public Exchange {
   void finish();
 
  private:
-  bool is_warp() const { return plan_.kind != GridPlan::Kind::Columns && plan_.team <= 32; }
+  bool is_warp() const { return plan_.kind != GridPlan::Kind::Columns && size_ <= 32; }
   llvm::Value* shuffle(llvm::Value* v, llvm::Value* lane, int offset);
   template <class F>
   State each_element(const State& s, F&& f);
@@ -45,6 +46,7 @@ class Team : public Exchange {
   BodyEmitter& body_;
   llvm::IRBuilder<>& b_;
   GridPlan plan_;
+  int size_;
   llvm::Module& module_;
   llvm::Value *thread_, *rank_, *number_, *across_ = nullptr, *is_first_ = nullptr;
   llvm::Value *lane_ = nullptr, *members_ = nullptr;  // of a warp, int32

@@ -251,19 +251,21 @@ Value* BodyEmitter::to_memory(DType d, Value* v) {
   return d == DType::Bool ? b_.CreateZExt(v, v->getType()->getWithNewType(b_.getInt8Ty())) : v;
 }
 
-Lanes BodyEmitter::load_scalar(DType d, Value* pointer, Value* mask) {
-  if (mask) {
-    if (!zeros_) {
-      auto* type = llvm::ArrayType::get(b_.getInt64Ty(), 2);
-      auto* zeros = new llvm::GlobalVariable(
-          *function_->getParent(), type, true, llvm::GlobalValue::PrivateLinkage,
-          llvm::Constant::getNullValue(type), "zeros", nullptr, llvm::GlobalValue::NotThreadLocal,
-          pointer->getType()->getPointerAddressSpace());
-      zeros->setAlignment(llvm::Align(16));
-      zeros_ = zeros;
-    }
-    pointer = b_.CreateSelect(mask, pointer, zeros_);
+Value* BodyEmitter::or_zeros(Value* wanted, Value* pointer) {
+  if (!zeros_) {
+    auto* type = llvm::ArrayType::get(b_.getInt64Ty(), kZeroBytes / 8);
+    auto* zeros = new llvm::GlobalVariable(
+        *function_->getParent(), type, true, llvm::GlobalValue::PrivateLinkage,
+        llvm::Constant::getNullValue(type), "zeros", nullptr, llvm::GlobalValue::NotThreadLocal,
+        pointer->getType()->getPointerAddressSpace());
+    zeros->setAlignment(llvm::Align(16));
+    zeros_ = zeros;
   }
+  return b_.CreateSelect(wanted, pointer, zeros_);
+}
+
+Lanes BodyEmitter::load_scalar(DType d, Value* pointer, Value* mask) {
+  if (mask) pointer = or_zeros(mask, pointer);
   Lanes out;
   Type* type = memory_type(d);
   const llvm::Align align(type->getPrimitiveSizeInBits() / 8);
@@ -415,6 +417,11 @@ Lanes BodyEmitter::load(const Inst& i) {
     out.re = b_.CreateSelect(condition.re, out.re, llvm::Constant::getNullValue(out.re->getType()));
     if (out.im)
       out.im = b_.CreateSelect(condition.re, out.im, llvm::Constant::getNullValue(out.im->getType()));
+  } else if (condition.re && condition.count == 1 && !axis_.mask && access.kind == Access::Kind::Contiguous &&
+             moves_vectors(access, nullptr) && size_of(i.dtype) * axis_.count <= kZeroBytes) {
+    // All lanes or none.
+    Value* from = or_zeros(condition.re, pointers(i.slot, i.index, access));
+    out = load_contiguous(i.dtype, from, nullptr, alignment(i.dtype, access));
   } else {
     Value* mask = nullptr;
     if (access.kind == Access::Kind::Uniform) {

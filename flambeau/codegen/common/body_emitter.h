@@ -56,6 +56,8 @@ class BodyEmitter : public LaneOps {
 
   void close_level_of_body();
 
+  /// The pointer where it is wanted, else one to kZeroBytes zeros, aligned to 16.
+  llvm::Value* or_zeros(llvm::Value* wanted, llvm::Value* pointer);
   Lanes load_scalar(DType d, llvm::Value* pointer, llvm::Value* mask);
   llvm::Value* from_memory(DType d, llvm::Value* v);
   llvm::Value* to_memory(DType d, llvm::Value* v);
@@ -131,6 +133,7 @@ class BodyEmitter : public LaneOps {
     int level;
   };
   std::vector<PointerMemo> pointers_;
+  static constexpr int64_t kZeroBytes = 128;
   llvm::Value* zeros_ = nullptr;
   std::vector<bool> written_;
 };

@@ -20,9 +20,10 @@ constexpr int kMostLanes = 8;
 // Operations of the lanes of one vector: compile time, and registers, count too.
 constexpr int64_t kVectorCost = 512;
 constexpr int kWarp = 32;
-constexpr int kMostTeam = 512;     // of rows
-constexpr int kColumnTeam = 64;    // threads that share a column
-constexpr int kColumnsAcross = 8;  // columns, or vectors of them, side by side: whole sectors of memory
+constexpr int64_t kShortLoop = 16;  // points of an inner loop
+constexpr int kMostTeam = 512;      // of rows
+constexpr int kColumnTeam = 64;     // threads that share a column
+constexpr int kColumnsAcross = 8;   // columns, or vectors of them, side by side: whole sectors of memory
 constexpr int64_t kColumnLanes = 4;
 constexpr int64_t kColumnWords = 32;     // of a thread's states
 constexpr int64_t kColumnCost = 256;     // operations of the points of its states
@@ -50,8 +51,13 @@ bool merges_in_pairs(const Kernel& k) {
 bool any_cut(const Kernel& k) {
   return std::any_of(k.stages.begin(), k.stages.end(), [&](const Stage& s) { return is_cut(k, s); });
 }
-bool any_inner(const Kernel& k) {
-  return std::any_of(k.stages.begin(), k.stages.end(), [](const Stage& s) { return !s.inner.empty(); });
+// Whether each stage has no inner loops, or but a few points, as windows have.
+bool has_short_loops(const Kernel& k) {
+  return std::all_of(k.stages.begin(), k.stages.end(), [](const Stage& s) {
+    Expr points(1);
+    for (const sym::Range& r : s.inner) points = points * r.size;
+    return points.is_const() && points.value() <= kShortLoop;
+  });
 }
 
 // f(stage, buffer, index) for each load and store of memory.
@@ -85,7 +91,7 @@ class Alignment {
   bool add(const Stage& stage, int32_t buffer, const Expr& index) {
     const int64_t element = size_of(k_.buffers[buffer].dtype);
     const int64_t multiple = std::min<int64_t>(kVectorBytes, element * plan_.lanes);
-    Expr rest = sym::affine_in(index, axis(stage)->variable)->second;
+    Expr rest = without_multiples(sym::affine_in(index, axis(stage)->variable)->second, element, multiple);
     std::vector<AlignmentTest> tests;
     for (const Expr& s : sym::symbols_of(rest)) {
       if (is_size(k_, s)) continue;
@@ -112,6 +118,19 @@ class Alignment {
   }
 
  private:
+  // The expression without terms that never change the alignment: 64 * (p // 3), say.
+  static Expr without_multiples(const Expr& e, int64_t element, int64_t multiple) {
+    Expr out(0);
+    const auto keep = [&](const Expr& term) {
+      const bool scaled = term.kind() == sym::Kind::Mul && term.args()[0].is_const();
+      if (!scaled || term.args()[0].value() * element % multiple != 0) out += term;
+    };
+    if (e.kind() == sym::Kind::Add)
+      for (const Expr& term : e.args()) keep(term);
+    else
+      keep(e);
+    return out;
+  }
   // Of the constant offset.
   static bool holds(const AlignmentTest& t) {
     return t.offset.is_const() && t.offset.value() * t.element % t.multiple == 0;
@@ -268,12 +287,12 @@ GridPlan plan_grid(const Kernel& k, bool deterministic) {
   plan.serial = deterministic && loop::has_colliding_stores(k);
   const bool independent = loop::has_independent_lanes(k);
   if (!any_cut(k)) {
+    const bool short_loops = has_short_loops(k);
     if (plan.serial)
       plan.block = 1;
-    else if (any_inner(k))
+    else if (!short_loops)
       plan.block = 64;
-    else if (independent)
-      choose_lanes(k, plan, kMostLanes);
+    if (!plan.serial && short_loops && independent) choose_lanes(k, plan, kMostLanes);
     return plan;
   }
   if (k.vector == loop::VectorAxis::OuterTree && independent && merges_in_pairs(k)) {

@@ -177,7 +177,10 @@ void choose_lanes(const Kernel& k, GridPlan& plan, int most) {
   }
   if (possible)
     each_access(k, [&](const Stage& stage, int32_t buffer, const Expr& index) {
-      if (alignment.is_contiguous(stage, index)) alignment.add(stage, buffer, index);
+      if (!alignment.is_contiguous(stage, index)) return;
+      const bool added = alignment.add(stage, buffer, index);
+      // One element after the other, a thread would touch memory that its neighbours do not.
+      if (plan.kind == GridPlan::Kind::Points) possible = possible && added;
     });
   if (possible && !plan.aligned.empty()) return;
   plan.lanes = 1;

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "flambeau/autograd/foreign_gradient.h"
 #include "flambeau/autograd/gradient_ops.h"
 #include "flambeau/op/dispatch.h"
 
@@ -30,7 +31,9 @@ bool can_take(const Tensor& g, const Tensor& leaf) {
 
 void add_to_grad(const Tensor& leaf, AutogradMeta& m, Tensor&& g) {
   const bool recording = dispatch_state().grad_enabled;
-  if (!m.grad.defined()) {
+  if (is_foreign_gradient(g) || is_foreign_gradient(m.grad)) {
+    m.grad = sum_of_foreign_gradients(m.grad, g);
+  } else if (!m.grad.defined()) {
     m.grad = !recording && can_take(g, leaf) ? shallow_copy(g) : gradient_ops::clone_for(g, leaf);
   } else if (recording) {
     m.grad = gradient_ops::add(m.grad, g);

@@ -1,6 +1,23 @@
 #include "flambeau/autograd/gradient_ops.h"
 
+#include "flambeau/autograd/foreign_gradient.h"
 #include "flambeau/autograd/meta.h"
+
+namespace fl {
+namespace {
+ForeignGradients foreign_gradients = {};
+}  // namespace
+
+void install_foreign_gradients(ForeignGradients functions) { foreign_gradients = functions; }
+
+bool is_foreign_gradient(const Tensor& gradient) {
+  return gradient.defined() && gradient.impl()->python && !gradient.has_data() &&
+         foreign_gradients.is_foreign && foreign_gradients.is_foreign(gradient);
+}
+
+Tensor sum_of_foreign_gradients(const Tensor& a, const Tensor& b) { return foreign_gradients.sum(a, b); }
+
+}  // namespace fl
 
 namespace fl::gradient_ops {
 namespace {
@@ -66,6 +83,7 @@ Tensor fit(const Tensor& gradient, const TensorSpec& spec, const Node& maker, in
 }
 
 Tensor accumulate(Tensor&& a, const Tensor& b) {
+  if (is_foreign_gradient(a) || is_foreign_gradient(b)) return sum_of_foreign_gradients(a, b);
   const DispatchState& state = dispatch_state();
   if (!state.grad_enabled && !state.tracer && is_unshared(a) && a.dtype() == b.dtype() &&
       same_sizes(a.sizes(), b.sizes()) && is_non_overlapping_and_dense(a.spec())) {

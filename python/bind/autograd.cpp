@@ -3,6 +3,7 @@
 
 #include <nanobind/stl/optional.h>
 
+#include "flambeau/autograd/foreign_gradient.h"
 #include "flambeau/autograd/meta.h"
 #include "flambeau/autograd/saved_tensor_hooks.h"
 #include "flambeau/tensor/print.h"
@@ -47,6 +48,22 @@ void push_saved_tensor_hooks(nb::object pack, nb::object unpack) {
         const nb::object t = (*unpack_shared)(*std::any_cast<const std::shared_ptr<nb::object>&>(packed));
         return expect_tensor(t, "the result of a saved tensor's unpack hook");
       });
+}
+
+// Classes of tensors that have no elements of their own say how their gradients are added up.
+constexpr const char* kSumOfGradients = "_sum_of_gradients";
+
+bool is_object_gradient(const Tensor& gradient) {
+  nb::gil_scoped_acquire locked;
+  auto* object = static_cast<PyObject*>(gradient.impl()->python);
+  return object && !is_exact_tensor(object) && PyObject_HasAttrString(object, kSumOfGradients);
+}
+
+Tensor sum_of_gradients(const Tensor& a, const Tensor& b) {
+  nb::gil_scoped_acquire locked;
+  const nb::object first = wrap(a), second = wrap(b);
+  const nb::object of = is_foreign_gradient(b) ? second : first;
+  return expect_tensor(of.attr(kSumOfGradients)(first, second), "a sum of gradients");
 }
 
 void bind_tensor_methods() {
@@ -103,6 +120,7 @@ Tensor PythonGradHook::operator()(const Tensor& gradient) const {
 
 void bind_autograd(nb::module_& m) {
   set_print_suffix(print_suffix);
+  install_foreign_gradients({is_object_gradient, sum_of_gradients});
   nb::class_<HookHandleObject>(m, "HookHandle")
       .def("remove", [](HookHandleObject& h) { h.handle.remove(); })
       .def("__enter__", [](nb::object h) { return h; })

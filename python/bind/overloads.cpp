@@ -255,10 +255,29 @@ constexpr std::string_view kNumberAsOther =
     " rsub eq ne lt le gt ge fmod copysign clamp_min clamp_max masked_fill lerp fill index_fill ";
 constexpr std::string_view kNumbersOnly = " add sub mul div floor_divide ";
 
+// Operators whose result is not cast to the dtype of out=, as in PyTorch.
+constexpr std::string_view kExactOut = " amax amin aminmax complex gather ";
+
 bool lists(std::string_view list, std::string_view name) {
   if (name.starts_with('_')) return true;
   if (name.ends_with('_')) name.remove_suffix(1);
   return list.find(fmt::format(" {} ", name)) != std::string_view::npos;
+}
+
+/// What such an operator wants of the tensors given as out=.
+void check_exact_out(const OpInfo& op, const Arguments& args) {
+  if (!op.functional || op.functional->out != &op) return;
+  if (kExactOut.find(fmt::format(" {} ", op.schema.name)) == std::string_view::npos) return;
+  const DType self = args[0].tensor().dtype();
+  const DType made = op.schema.name == "complex" ? complex_dtype(self) : self;
+  const size_t first = static_cast<size_t>(op.functional->arg_count());
+  for (size_t k = first; k < args.size(); ++k) {
+    const Tensor out = args[k].tensor();
+    FL_CHECK(out.dtype() == made, RuntimeError, "{}(): expected an out tensor of dtype {}, got {}",
+             op.schema.name, name(made), name(out.dtype()));
+    FL_CHECK(k == first || out.storage() != args[first].tensor().storage(), ValueError,
+             "{}(): the out= tensors must not overlap", op.schema.name);
+  }
 }
 
 /// A result in the tensor given as out=, of an operator that has no form for it.
@@ -334,6 +353,7 @@ nb::object call_overloads(const Overloads& overloads, const CallArguments& given
   const OpInfo* op = choose(overloads, prepared.names_out(), prepared.call(), method, args);
   if (!op && prepared.target()) return write_result(overloads, prepared, method);
   if (!op) raise_no_fit(overloads, prepared.call(), method, prepared.names_out());
+  check_exact_out(*op, args);
   nb::object out = run_wrapped(*op, args);
   if (prepared.pins()) out = wrap(pinned(*as_tensor(out)));
   if (prepared.requires_grad()) {

@@ -61,10 +61,12 @@ _HOMES = {
         "alpha_dropout", "alpha_dropout_", "bilinear", "conv_tbc", "embedding_renorm_",
         "feature_alpha_dropout",
         "feature_alpha_dropout_", "feature_dropout", "feature_dropout_", "lu", "native_channel_shuffle",
-        "native_dropout_backward", "norm_except_dim", "nuclear_norm"),
+        "max_pool2d_with_indices_backward", "native_dropout_backward", "norm_except_dim", "nuclear_norm",
+        "_scaled_dot_product_flash_attention_for_cpu"),
     "_lowrank": ("pca_lowrank", "svd_lowrank"),
     "_control_flow": ("cond", "while_loop"),
     "sparse": ("dsmm", "sparse_coo_tensor", "spmm"),
+    "_sparse_compressed": ("sparse_compressed_tensor", "sparse_csc_tensor", "sparse_csr_tensor"),
     "torch_import": ("as_torch",),
     "func": ("vmap",),
     "_draws": ("poisson", "binomial", "_standard_gamma", "_standard_gamma_grad", "_sample_dirichlet"),
@@ -82,6 +84,8 @@ def __getattr__(name):
             if error.name != f"{__name__}.{name}":
                 raise
             raise AttributeError(f"module 'torch' (Flambeau) has no module '{name}' yet") from None
+    elif name == "torch":  # `from torch import torch` is what some programs say
+        value = _sys.modules[__name__]
     elif name.startswith("_foreach_"):
         value = _importlib.import_module(f"{__name__}._foreach").make(name)
     else:

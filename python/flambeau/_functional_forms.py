@@ -1,7 +1,8 @@
 """Functions of the torch namespace that are other forms of those in nn.functional, or of operators."""
 from . import _C
-from ._composites import _write
+from ._composites import _write, promote_types
 from ._overloads import native_batch_norm, norm
+from .autograd.function import Function
 from .nn import functional as F
 from .nn.utils.weight_norm import norm_except_dim as _norm_except_dim
 from .overrides import public_in
@@ -138,3 +139,44 @@ def _batch_norm_with_update(input, weight, bias, running_mean, running_var, mome
     """native_batch_norm() in training, and an empty tensor in the place of a library's own results."""
     results = native_batch_norm(input, weight, bias, running_mean, running_var, True, momentum, eps)
     return (*results, _C.empty(0, dtype=_C.uint8, device=input.device))
+
+
+class _MaxPoolGradient(Function):
+    """Linear in the outputs' gradients; the input is there for its size."""
+
+    @staticmethod
+    def forward(ctx, grad_output, input, indices):
+        ctx.save_for_backward(indices)
+        gradient = _C.zeros_like(input).flatten(-2)
+        return gradient.scatter_add(-1, indices.flatten(-2), grad_output.flatten(-2)).view(input.shape)
+
+    @staticmethod
+    def backward(ctx, g):
+        (indices,) = ctx.saved_tensors
+        return g.flatten(-2).gather(-1, indices.flatten(-2)).view(indices.shape), _C.zeros_like(g), None
+
+
+@_public
+def max_pool2d_with_indices_backward(grad_output, self, kernel_size, stride, padding, dilation, ceil_mode,
+                                     indices):
+    """The gradient of max_pool2d by its input: each output's, at the place that its index names."""
+    return _MaxPoolGradient.apply(grad_output, self, indices)
+
+
+@_public
+def _scaled_dot_product_flash_attention_for_cpu(query, key, value, dropout_p=0.0, is_causal=False, *,
+                                                attn_mask=None, scale=None):
+    """(attention, the logarithm of the sum of its exponentials for each query)."""
+    if dropout_p:
+        raise RuntimeError("_scaled_dot_product_flash_attention_for_cpu(): expected dropout_p=0, got "
+                           f"{dropout_p}")
+    output = _C.scaled_dot_product_attention(query, key, value, attn_mask, 0.0, is_causal, scale=scale)
+    wide = promote_types(query.dtype, _C.float32)
+    scale = query.size(-1) ** -0.5 if scale is None else scale
+    scores = query.detach().to(wide) @ key.detach().to(wide).transpose(-2, -1) * scale
+    if attn_mask is not None:
+        scores = scores + attn_mask
+    if is_causal:
+        later = _C.ones(scores.shape[-2:], dtype=_C.bool, device=query.device).triu(1)
+        scores = scores.masked_fill(later, float("-inf"))
+    return output, scores.logsumexp(-1)

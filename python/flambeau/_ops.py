@@ -77,7 +77,12 @@ class _Packet:
         self._qualified_op_name = f"aten::{name}"
 
     def __call__(self, *args, **kwargs):
-        return self._function(*args, **kwargs)
+        try:
+            return self._function(*args, **kwargs)
+        except TypeError as error:
+            if not str(error).startswith(f"{self.__name__}()"):
+                raise
+            raise RuntimeError(f"the arguments fit no schema of aten::{self.__name__}: {error}") from None
 
     def __getattr__(self, overload):
         if overload.startswith("__"):
@@ -90,7 +95,10 @@ class _Packet:
 
 def _packet(name):
     """An operator of the table, or a function that does what PyTorch has an operator for."""
-    function = getattr(_C, name, None) or getattr(Tensor, name, None)
+    from . import _overloads
+
+    where = _overloads if name in _overloads.__all__ else _C
+    function = getattr(where, name, None) or getattr(Tensor, name, None)
     if function is None:
         import flambeau
 

@@ -227,7 +227,7 @@ def _conj_physical(self):
 def geqrf(input, *, out=None):
     """A QR decomposition as LAPACK gives it: R with the reflections below its diagonal, and their factors."""
     results = _C.geqrf(input)
-    return results if out is None else tuple(map(_write, results, out))
+    return results if out is None else type(results)(map(_write, results, out))
 
 
 @_function

@@ -348,7 +348,7 @@ def sum(s, dim=None, keepdim=False, *, dtype=None):
     return _make(_rows(s, left), entries, [n for d, n in enumerate(s.shape) if d not in dims]).coalesce()
 
 
-@_rule("norm")
+@_rule("norm", "linalg_vector_norm")
 def _norm(s, p="fro", dim=None, keepdim=False, dtype=None):
     if dim is not None:
         raise NotImplementedError("norm() along a dimension of a sparse tensor")

@@ -250,7 +250,7 @@ class TensorMethods:
         raise TypeError("Tensor does not support deleting items")
 
     def __rdiv__(self, other):
-        return other / self
+        return self.reciprocal() * other
 
     def __div__(self, other):
         return self / other
@@ -307,14 +307,33 @@ class TensorMethods:
         return self if dtype is None else self.to(dtype)
 
     def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None):
-        """The elements that aren't 0, in coordinate form."""
-        if layout not in (None, _C.sparse_coo):
-            raise NotImplementedError(f"to_sparse(layout={layout}): only torch.sparse_coo")
-        return _sparse_rules().from_dense(self, sparse_dim)
+        """The elements that aren't 0: in coordinate form, or by compressed rows or columns (layout)."""
+        coordinates = _sparse_rules().from_dense(self, sparse_dim)
+        return coordinates if layout is None else coordinates.to_sparse(layout=layout)
 
     def to_sparse_coo(self):
         """The elements that aren't 0, in coordinate form."""
         return _sparse_rules().from_dense(self)
+
+    def to_sparse_csr(self, dense_dim=None):
+        """The elements of a matrix that aren't 0, row by row."""
+        return self.to_sparse(layout=_C.sparse_csr)
+
+    def to_sparse_csc(self, dense_dim=None):
+        """The elements of a matrix that aren't 0, column by column."""
+        return self.to_sparse(layout=_C.sparse_csc)
+
+    def crow_indices(self):
+        raise RuntimeError("crow_indices expected sparse row compressed tensor layout but got Strided")
+
+    def col_indices(self):
+        raise RuntimeError("col_indices expected sparse row compressed tensor layout but got Strided")
+
+    def ccol_indices(self):
+        raise RuntimeError("ccol_indices expected sparse column compressed tensor layout but got Strided")
+
+    def row_indices(self):
+        raise RuntimeError("row_indices expected sparse column compressed tensor layout but got Strided")
 
     def sparse_mask(self, mask):
         """The elements at the places of a sparse tensor."""

@@ -52,7 +52,8 @@ def _rebuild_from_type_v2(function, new_type, args, state):
 
 def _rebuild_sparse_tensor(layout, data):
     if layout is not _C.sparse_coo:
-        raise NotImplementedError(f"a tensor of layout {layout} can't be loaded: only torch.sparse_coo")
+        from ._sparse_compressed import sparse_compressed_tensor
+        return sparse_compressed_tensor(*data, layout=layout)
     indices, values, size, *coalesced = data
     from .sparse import sparse_coo_tensor
     return sparse_coo_tensor(indices, values, size, is_coalesced=bool(coalesced and coalesced[0]))

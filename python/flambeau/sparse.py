@@ -1,9 +1,9 @@
-"""Sparse tensors in coordinate form: of mostly zeros, such as graphs' adjacency matrices, and gradients of
-few rows.
+"""Sparse tensors: of mostly zeros, such as graphs' adjacency matrices, and gradients of few rows.
 
-A sparse tensor is its indices (one row for each sparse dimension) and its values, which may have dimensions
-of their own. Gradients go through the values: make it of values that require grad. Operators that do not take
-it say so; to_dense() gives a plain tensor.
+A sparse tensor in coordinate form is its indices (one row for each sparse dimension) and its values, which
+may have dimensions of their own; matrices by compressed rows or columns are in _sparse_compressed.py.
+Gradients go through the values: a sparse tensor requires grad where they do, and its `.grad` has values at
+the same places. Operators that do not take it say so; to_dense() gives a plain tensor.
 """
 import importlib
 
@@ -13,8 +13,7 @@ from . import _C, _utils
 from ._C import Tensor
 
 __all__ = ["SparseTensor", "addmm", "as_sparse_gradcheck", "check_sparse_tensor_invariants", "log_softmax",
-           "mm",
-           "softmax", "sparse_coo_tensor", "sum"]
+           "mm", "sampled_addmm", "softmax", "sparse_coo_tensor", "sum"]
 
 # What describes a tensor without its elements.
 _DESCRIBES = frozenset((
@@ -57,13 +56,53 @@ class SparseTensor(Tensor):
 
     is_sparse = property(lambda self: True)
     layout = property(lambda self: _C.sparse_coo)
-    requires_grad = property(lambda self: self._entries.requires_grad)
+    is_leaf = property(lambda self: self._entries.is_leaf)
+    grad_fn = property(lambda self: self._entries.grad_fn)
+
+    @property
+    def requires_grad(self):
+        return self._entries.requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, value):
+        self._entries.requires_grad = value
+
+    @property
+    def grad(self):
+        """At the same places, where the values are a leaf that has one."""
+        gradient = self._entries.grad
+        return None if gradient is None else self._with(gradient)
+
+    @grad.setter
+    def grad(self, value):
+        self._entries.grad = None if value is None else self._values_at_places(value)
+
+    def _values_at_places(self, tensor):
+        """The values of a tensor, dense or sparse, at the places of this one."""
+        return tensor.to_dense()[tuple(self._places.unbind(0))]
+
+    def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
+        if gradient is None:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs: give backward() of a "
+                               "sparse tensor its gradient")
+        self._entries.backward(self._values_at_places(gradient), retain_graph, create_graph, inputs)
+
+    @staticmethod
+    def _sum_of_gradients(a, b):
+        """What the engine calls to add up gradients of a leaf, one of them sparse; a is None at first."""
+        if a is None:
+            return b.detach() if not b.requires_grad else b
+        if not isinstance(a, SparseTensor) or not isinstance(b, SparseTensor):
+            return b + a if isinstance(a, SparseTensor) else a + b
+        if a._places.shape == b._places.shape and _C.equal(a._places, b._places):
+            return a._with(a._entries + b._entries)
+        return a + b
 
     def _indices(self):
         return self._places
 
     def _values(self):
-        return self._entries
+        return self._entries.detach()
 
     def _checked(self):
         if not self._is_coalesced:
@@ -119,15 +158,25 @@ class SparseTensor(Tensor):
         return SparseTensor.make(self._places.clone(), self._entries.clone(), self.shape, self._is_coalesced)
 
     def requires_grad_(self, requires_grad=True):
-        if requires_grad:
-            raise NotImplementedError("a sparse tensor does not get a gradient; make it of values that do")
-        return self._with(self._entries.detach())
+        self._entries.requires_grad_(requires_grad)
+        return self
 
     def numpy(self, *, force=False):
         raise TypeError("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.")
 
     def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None):
-        return self
+        if layout in (None, self.layout):
+            return self
+        return self.coalesce() if layout is _C.sparse_coo else _compressed(self, layout)
+
+    def to_sparse_coo(self):
+        return self.to_sparse(layout=_C.sparse_coo)
+
+    def to_sparse_csr(self, dense_dim=None):
+        return self.to_sparse(layout=_C.sparse_csr)
+
+    def to_sparse_csc(self, dense_dim=None):
+        return self.to_sparse(layout=_C.sparse_csc)
 
     def __reduce_ex__(self, protocol):
         state = self._places, self._entries, self.shape, self._is_coalesced
@@ -171,10 +220,14 @@ def sparse_coo_tensor(indices=None, values=None, size=None, *, dtype=None, devic
                            f"sparse dimensions and values of shape {tuple(values.shape)}")
     if indices.shape[1] and (check_invariants or check_sparse_tensor_invariants.is_enabled()):
         _check_places(indices, size)
-    if requires_grad:
-        raise NotImplementedError("sparse_coo_tensor(requires_grad=True): a sparse tensor does not get a "
-                                  "gradient; make it of values that do")
-    return SparseTensor.make(indices, values, size, bool(is_coalesced))
+    made = SparseTensor.make(indices, values, size, bool(is_coalesced))
+    return made.detach().requires_grad_() if requires_grad else made
+
+
+def _compressed(tensor, layout):
+    from ._sparse_compressed import compress
+
+    return compress(tensor, layout)
 
 
 def _check_places(indices, size):
@@ -223,13 +276,38 @@ def as_sparse_gradcheck(gradcheck):
 
 
 def mm(mat1, mat2, reduce="sum"):
-    """A product of matrices, either or both of them sparse."""
-    if reduce != "sum":
-        raise NotImplementedError(f"sparse.mm(reduce={reduce!r}): only sums")
-    return _C.mm(mat1, mat2)
+    """A product of matrices, either or both of them sparse.
+
+    reduce: what becomes of the products of an output's element, those of elements that are there: "sum",
+    "mean", "amax", "amin".
+    """
+    if reduce == "sum":
+        return _C.mm(mat1, mat2)
+    if not isinstance(mat1, SparseTensor) or isinstance(mat2, SparseTensor):
+        raise RuntimeError(f"sparse.mm(reduce={reduce!r}): expected a sparse matrix and a dense one")
+    if reduce not in ("mean", "amax", "amin"):
+        raise ValueError(f"sparse.mm(): expected reduce to be sum, mean, amax or amin, got {reduce!r}")
+    rows, columns = mat1._places.unbind(0)
+    products = mat1._entries.unsqueeze(1) * mat2[columns]
+    empty = mat2.new_zeros((mat1.shape[0], mat2.shape[1]))
+    return empty.index_reduce(0, rows, products, reduce, include_self=False)
 
 
 spmm = dsmm = mm
+
+
+def sampled_addmm(input, mat1, mat2, *, beta=1.0, alpha=1.0, out=None):
+    """beta input + alpha mat1 @ mat2 at the places of a sparse input, and nowhere else."""
+    if not isinstance(input, SparseTensor) or input.dim() != 2:
+        raise RuntimeError("sampled_addmm(): expected a sparse matrix as input")
+    if mat1.shape[1] != mat2.shape[0] or tuple(input.shape) != (mat1.shape[0], mat2.shape[1]):
+        raise RuntimeError(f"sampled_addmm(): a product of {tuple(mat1.shape)} and {tuple(mat2.shape)} does "
+                           f"not fit an input of {tuple(input.shape)}")
+    rows, columns = input._places.unbind(0)
+    products = (mat1[rows] * mat2.t()[columns]).sum(1)
+    entries = products * alpha + input._entries * beta if beta else products * alpha
+    result = input.detach().clone()._with(entries)
+    return result if out is None else out.copy_(result)
 
 
 def addmm(mat, mat1, mat2, *, beta=1.0, alpha=1.0):

@@ -166,3 +166,47 @@ def test_reductions_refuse_more_than_64_dimensions():
 def test_complex_takes_two_tensors_of_one_dtype():
     with pytest.raises(NotImplementedError, match="both inputs to be float32 or float64"):
         torch.complex(torch.ones(2), torch.ones(2, dtype=torch.int32))
+
+
+@pytest.mark.parametrize("call", [
+    lambda out: torch.amax(torch.ones(2, 3), 0, out=out), lambda out: torch.gather(
+        torch.ones(2, 3), 0, torch.zeros(1, 3, dtype=torch.int64), out=out),
+    lambda out: torch.complex(torch.ones(3), torch.ones(3), out=out)])
+def test_some_results_are_not_cast_to_out(call):
+    with pytest.raises(RuntimeError, match="expected an out tensor of dtype"):
+        call(torch.empty(3, dtype=torch.complex128))
+
+
+def test_outputs_that_overlap():
+    both = torch.empty(3)
+    with pytest.raises(ValueError, match="must not overlap"):
+        torch.aminmax(torch.ones(2, 3), dim=0, out=(both, both))
+    q = torch.geqrf(torch.eye(2), out=(torch.empty(2, 2), torch.empty(2)))
+    assert q.a.shape == (2, 2) and q.tau.shape == (2,)
+
+
+def test_safe_softmax_of_nothing_has_no_gradient():
+    x = torch.tensor([[-math.inf, -math.inf], [1.0, 1.0]], requires_grad=True)
+    y = torch.ops.aten._safe_softmax.default(x, 1)
+    y.backward(torch.tensor([[1.0, 2.0], [1.0, 3.0]]))
+    assert y.tolist() == [[0, 0], [0.5, 0.5]] and x.grad.tolist() == [[0, 0], [-0.5, 0.5]]
+
+
+def test_operators_of_pytorchs_rules():
+    x, aten = torch.arange(8.0).view(1, 1, 2, 4).requires_grad_(), torch.ops.aten
+    y, where = torch.nn.functional.max_pool2d(x, 2, return_indices=True)
+    g = torch.tensor([[[[3.0, 4.0]]]], requires_grad=True)
+    given = aten.max_pool2d_with_indices_backward(g, x, [2, 2], [2, 2], [0, 0], [1, 1], False, where)
+    assert given.tolist() == [[[[0, 0, 0, 0], [0, 3, 0, 4]]]]
+    given.sum().backward()
+    assert g.grad.tolist() == [[[[1, 1]]]] and x.grad.abs().sum().item() == 0
+    q, k = torch.ones(1, 1, 2, 4), torch.zeros(1, 1, 3, 4)
+    out, total = aten._scaled_dot_product_flash_attention_for_cpu(q, k, k + 5, is_causal=True)
+    assert out.flatten().tolist() == [5] * 8 and torch.allclose(total, torch.tensor([1.0, 2.0]).log())
+    with pytest.raises(RuntimeError, match="no schema of aten::relu"):
+        aten.relu(3)
+
+
+def test_torch_has_its_own_name():
+    assert torch.torch is torch
+    assert torch.Tensor.__rdiv__(torch.tensor([2.0]), 3).tolist() == [1.5]

@@ -122,10 +122,10 @@ void define_softmax(OpTable& t) {
                            .tags = Tag::NoInPlace,
                            .decompose =
                                [](Tensor self, int64_t dim, std::optional<DType> dtype) {
-                                 const Tensor out = softmax(self, dim, dtype);
-                                 if (self.numel().same_as(0)) return out;
-                                 const Tensor masked = eq(self, -HUGE_VAL);
-                                 return where(all(masked, along(self, dim), true), 0, out);
+                                 if (self.numel().same_as(0)) return softmax(self, dim, dtype);
+                                 // Their gradient is 0, too: softmax does not see them.
+                                 const Tensor masked = all(eq(self, -HUGE_VAL), along(self, dim), true);
+                                 return where(masked, 0, softmax(where(masked, 0, self), dim, dtype));
                                },
                            .samples = typed});
 }

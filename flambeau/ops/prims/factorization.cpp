@@ -212,7 +212,7 @@ ReflectorGradients reflectors_gradient(const Tensor& a, const Tensor& tau, const
 }
 
 Tensors reflectors_product_gradient(GradCtx& c, const Tensor& g) {
-  if (g.numel() == SymInt(0)) return {{}, {}};
+  if (g.numel() == SymInt(0) || c.in(1).numel() == SymInt(0)) return {{}, {}};
   const Tensor a = c.in(0), start = narrow(square_eye(a.size(-2), a.dtype(), a.device()), 1, 0, a.size(-1));
   const ReflectorGradients r = reflectors_gradient(a, c.in(1), expand(start, a.sizes()), false, g);
   return {r.a, r.tau};

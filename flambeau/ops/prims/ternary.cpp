@@ -270,11 +270,14 @@ void define_copies(OpTable& t) {
                      .tags = Tag::NoInPlace,
                      .infer =
                          [](const InferCtx& c, int) {
-                           FL_CHECK(c.spec(0).dtype == c.spec(1).dtype && is_floating(c.spec(0).dtype) &&
-                                        size_of(c.spec(0).dtype) >= 4,
-                                    NotImplementedError,
-                                    "expected both inputs to be float32 or float64, got {} and {}",
-                                    name(c.spec(0).dtype), name(c.spec(1).dtype));
+                           const DType re = c.spec(0).dtype, im = c.spec(1).dtype;
+                           for (const DType part : {re, im})
+                             FL_CHECK(is_floating(part) && size_of(part) >= 4, NotImplementedError,
+                                      "expected both inputs to be float32 or float64, got {} and {}",
+                                      name(re), name(im));
+                           FL_CHECK(re == im, RuntimeError,
+                                    "expected both inputs to have one dtype, got {} and {}", name(re),
+                                    name(im));
                            InferResult r{make_spec(broadcast_sizes(c.spec(0).sizes, c.spec(1).sizes),
                                                    complex_dtype(c.spec(0).dtype), c.spec(0).device)};
                            return r;

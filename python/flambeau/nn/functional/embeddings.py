@@ -39,12 +39,42 @@ def _renormalize(weight, indices, max_norm, norm_type):
         weight.index_copy_(0, rows, used * factors)
 
 
+class _RowsOfLeaf(fl.autograd.Function):
+    """The rows of a table, whose gradient is sparse: the rows that were taken."""
+
+    @staticmethod
+    def forward(ctx, weight, input, padding_idx):
+        ctx.save_for_backward(input)
+        ctx.size, ctx.padding_idx = weight.shape, padding_idx
+        return fl.embedding(weight, input)
+
+    @staticmethod
+    def backward(ctx, g):
+        (input,) = ctx.saved_tensors
+        rows, values = input.reshape(-1), g.reshape(-1, g.shape[-1])
+        if ctx.padding_idx >= 0:
+            counts = rows != ctx.padding_idx
+            rows, values = rows[counts], values[counts]
+        return fl.sparse_coo_tensor(rows.unsqueeze(0), values, ctx.size), None, None
+
+
+def _gives_sparse_gradient(weight, scale_grad_by_freq):
+    """Whether a gradient goes to the table itself. Through operators, and in compiled code, it is dense."""
+    if not (weight.requires_grad and weight.is_leaf and fl.is_grad_enabled()) or fl.compiler.is_compiling():
+        return False
+    if scale_grad_by_freq:
+        raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
+    return True
+
+
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
               sparse=False):
-    """weight[input]. The row padding_idx gets no gradient."""
+    """weight[input]. The row padding_idx gets no gradient. sparse: the gradient of a leaf is sparse."""
     padding_idx = _row(padding_idx, weight)
     if max_norm is not None:
         _renormalize(weight, input, max_norm, norm_type)
+    if sparse and _gives_sparse_gradient(weight, scale_grad_by_freq):
+        return _RowsOfLeaf.apply(weight, input, padding_idx)
     return fl.embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
 
 
@@ -80,9 +110,21 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
                                   f"got mode='{mode}'.")
     if max_norm is not None:
         _renormalize(weight, input, max_norm, norm_type)
+    padding_idx = -1 if padding_idx is None else _row(padding_idx, weight)
+    if sparse and _gives_sparse_gradient(weight, scale_grad_by_freq):
+        weight, input, padding_idx = _one_row_each(weight, input, padding_idx)
     return fl.embedding_bag(weight, input, offsets, scale_grad_by_freq, _BAG_MODES[mode], sparse,
-                            per_sample_weights, include_last_offset,
-                            -1 if padding_idx is None else _row(padding_idx, weight))[0]
+                            per_sample_weights, include_last_offset, padding_idx)[0]
+
+
+def _one_row_each(weight, input, padding_idx):
+    """A table with a row for each number in input, the numbers of these rows, and what says padding there."""
+    rows = _RowsOfLeaf.apply(weight, input, padding_idx)
+    numbers = fl.arange(input.numel(), device=input.device)
+    if padding_idx < 0:
+        return rows, numbers, -1
+    rows = fl.cat([rows, rows.new_zeros((1, rows.shape[1]))])
+    return rows, numbers.masked_fill(input == padding_idx, input.numel()), input.numel()
 
 
 def _flat_bags(input, offsets, per_sample_weights):

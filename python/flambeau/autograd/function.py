@@ -8,6 +8,9 @@ __all__ = ["BackwardCFunction", "Function", "FunctionCtx", "FunctionMeta", "Inpl
            "NestedIOFunction", "once_differentiable", "traceable"]
 
 
+apply_own_forward_rule = None  # forward_ad's, once it is loaded
+
+
 class FunctionCtx:
     """What forward leaves for backward; users may set attributes of their own."""
 
@@ -25,6 +28,7 @@ class FunctionCtx:
         self._to_save = tensors
 
     def save_for_forward(self, *tensors):
+        """Keeps tensors that are the `saved_tensors` of jvp."""
         self.saved_for_forward = tensors
 
     def mark_dirty(self, *inputs):
@@ -122,10 +126,17 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
     @classmethod
     def apply(cls, *args, **kwargs):
         """Runs forward, and records the call if an argument requires grad."""
+        if apply_own_forward_rule and cls.jvp is not Function.jvp:
+            result = apply_own_forward_rule(cls, args, kwargs)
+            if result is not NotImplemented:
+                return result
+        return cls._apply(cls._ctx_class(), args, kwargs)
+
+    @classmethod
+    def _apply(cls, ctx, args, kwargs):
         separate = cls.setup_context is not Function.setup_context
         if separate and kwargs:
             args, kwargs = _bind_defaults(cls.forward, args, kwargs), {}
-        ctx = cls._ctx_class()
         tensors, places = [], {}
         for k, a in enumerate(args):
             if isinstance(a, Tensor):

@@ -1,6 +1,7 @@
 """Jacobians, Hessians and their products with vectors, of functions of tensors."""
 from .. import _C
 from .._C import Tensor
+from .forward_ad import jacobian_by_columns, push_forward
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
@@ -81,12 +82,13 @@ def vjp(func, inputs, v=None, create_graph=False, strict=False):
 
 @_enable_grad
 def jvp(func, inputs, v=None, create_graph=False, strict=False):
-    """(outputs, J v): the derivative of func along v, by differentiating the gradient by its seed."""
+    """(outputs, J v): the derivative of func along v."""
     call = _Call(func, inputs, "jvp", create_graph)
     v = call.vector(v, call.inputs, "input")
-    seeds = tuple(_C.zeros_like(y).requires_grad_() for y in call.outputs)
-    grads = call.grad(call.outputs, call.inputs, seeds, True, strict, "output")
-    result = call.grad(grads, seeds, v, create_graph, False, "derivative")
+    found = push_forward(call.outputs, call.inputs, v, create_graph)
+    if strict and any(d is None for d in found):
+        raise RuntimeError("strict=True: the function's output does not depend on some input.")
+    result = [_C.zeros_like(y) if d is None else d for y, d in zip(call.outputs, found)]
     return (call.finish(call.outputs, call.one_output, create_graph),
             call.finish(result, call.one_output, create_graph))
 
@@ -106,9 +108,20 @@ def _rows(call, output, create_graph, strict):
 
 @_enable_grad
 def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, strategy="reverse-mode"):
-    """The Jacobian: a tensor [*output, *input], or tuples of them, outputs first."""
+    """The Jacobian: a tensor [*output, *input], or tuples of them, outputs first.
+
+    strategy: "reverse-mode", a pass for each output element, or "forward-mode", one for each input element.
+    vectorize has no effect.
+    """
+    if strategy not in ("forward-mode", "reverse-mode"):
+        raise AssertionError(f"expected strategy to be 'forward-mode' or 'reverse-mode', got {strategy!r}")
+    if strict and strategy == "forward-mode":
+        raise RuntimeError("jacobian(): strict=True goes with strategy='reverse-mode' only")
     call = _Call(func, inputs, "jacobian", create_graph)
-    blocks = [_rows(call, y, create_graph, strict) for y in call.outputs]
+    if strategy == "forward-mode":
+        blocks = jacobian_by_columns(call.outputs, call.inputs, create_graph)
+    else:
+        blocks = [_rows(call, y, create_graph, strict) for y in call.outputs]
     blocks = [call.finish(b, call.one_input, create_graph) for b in blocks]
     return blocks[0] if call.one_output else tuple(blocks)
 
@@ -136,8 +149,8 @@ def hessian(func, inputs, create_graph=False, strict=False, vectorize=False,
         grads = jacobian(single, xs, create_graph=True, strict=strict)
         return grads[0] if one else grads
 
-    result = jacobian(gradient, inputs, create_graph=create_graph, strict=strict)
-    return result
+    return jacobian(gradient, inputs, create_graph=create_graph, strict=strict,
+                    strategy=outer_jacobian_strategy)
 
 
 @_enable_grad

@@ -108,6 +108,34 @@ def _compare(func, inputs, eps, atol, rtol):
     return outputs
 
 
+def _forward_derivatives(func, inputs, x, tangent):
+    """Of every output, in forward mode, with a tangent for one input alone."""
+    from . import forward_ad
+
+    with forward_ad.dual_level():
+        args = [a if not isinstance(a, Tensor) else forward_ad.make_dual(a.detach(), tangent) if a is x
+                else a.detach() for a in inputs]
+        outputs = _outputs(func, args)
+        tangents = [forward_ad.unpack_dual(y).tangent for y in outputs]
+        return [_C.zeros_like(y.detach()) if t is None else t for y, t in zip(outputs, tangents)]
+
+
+def _compare_forward(func, inputs, eps, atol, rtol):
+    numerical = _numerical(func, inputs, eps)
+    for i, x in enumerate(_differentiable(inputs)):
+        for element, outputs in enumerate(numerical[i]):
+            for part, direction in enumerate((1.0, 1j) if x.dtype.is_complex else (1.0,)):
+                tangent = _C.zeros_like(x).detach().reshape(-1)
+                tangent[element] = direction
+                for k, got in enumerate(_forward_derivatives(func, inputs, x, tangent.view(x.shape))):
+                    expected = outputs[k][part]
+                    if bool(((got.reshape(-1) - expected).abs() > atol + rtol * expected.abs()).any()):
+                        raise GradcheckError(
+                            f"Jacobian computed with forward mode mismatch for output {k} with respect to "
+                            f"input {i}: element {element} of the input, numerical: {expected.tolist()}, "
+                            f"analytical: {got.reshape(-1).tolist()}")
+
+
 def _check_inputs(inputs):
     wanted = _differentiable(inputs)
     if not wanted:
@@ -168,14 +196,16 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
     """Compares gradients of func(*inputs), by every input that requires grad, with finite differences.
 
     Raises GradcheckError naming the elements that differ (or returns False, unless raise_exception).
-    fast_mode compares all elements, too; check_batched_grad has no effect: a batch of gradients is several
-    passes.
+    check_forward_ad: derivatives in forward mode, too. fast_mode compares all elements; check_batched_grad
+    has no effect: a batch of gradients is several passes.
     """
     inputs = _as_tuple(inputs)
     try:
-        if check_forward_ad:
-            raise NotImplementedError("gradcheck: forward-mode differentiation is not supported")
         _check_inputs(inputs)
+        if check_forward_ad:
+            _compare_forward(func, inputs, eps, atol, rtol)
+        if not check_backward_ad:
+            return True
         _compare(func, inputs, eps, atol, rtol)
         _check_repeats(func, inputs, nondet_tol)
         if check_undefined_grad:

@@ -5,6 +5,7 @@ import functools
 
 from .. import _C
 from .._C import Tensor
+from ..autograd.forward_ad import Level, jacobian_by_columns
 from ..autograd.grad_mode import enable_grad
 from ..utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
@@ -152,7 +153,7 @@ def vjp(func, *primals, has_aux=False):
 
 
 def jvp(func, primals, tangents, *, strict=False, has_aux=False):
-    """(output, derivative along the tangents[, aux]), by differentiating the gradient by its seed.
+    """(output, derivative along the tangents[, aux]), by forward mode (autograd.forward_ad).
 
     primals and tangents: tuples of the same form.
     """
@@ -161,16 +162,14 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
     along, form = tree_flatten(tangents)
     if form != tree_flatten(primals)[1]:
         raise RuntimeError("jvp(): primals and tangents must have the same form")
-    with enable_grad():
+    with Level() as level:
         args, leaves, _ = _chosen(primals, range(len(primals)), "jvp")
+        for leaf, tangent in zip(leaves, along):
+            level.add(leaf, tangent)
         call = _Call(func, args, leaves, has_aux)
+        call.keeps_history = level.has_other_history(call.outputs)
         keeps = call.keeps_history or any(t.requires_grad for t in along)
-        seeds = [_C.zeros_like(y).requires_grad_() for y in call.outputs]
-        gradients = call.gradients(call.outputs, seeds, True)
-        live = [(g, t) for g, t in zip(gradients, along) if g.requires_grad]
-        found = [None] * len(seeds)
-        if live:
-            found = _C._grad([g for g, _ in live], seeds, [t for _, t in live], True, keeps, True)
+        found = level.tangents_of(call.outputs, keeps)
         if strict and any(d is None for d in found):
             raise RuntimeError("jvp(strict=True): an output does not depend on the primals")
         found = [_C.zeros_like(y) if d is None else d if keeps else d.detach()
@@ -215,10 +214,20 @@ def _rows(call, output):
 
 
 def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
-    """As jacrev(): the same Jacobian, row by row."""
-    return jacrev(func, argnums, has_aux=has_aux)
+    """As jacrev(), column by column: for functions of few numbers."""
+    @functools.wraps(func)
+    def jacobian(*args, **kwargs):
+        with enable_grad():
+            args, leaves, structure = _chosen(args, argnums, "jacfwd")
+            call = _Call(lambda *a: func(*a, **kwargs), args, leaves, has_aux)
+            blocks = jacobian_by_columns(call.outputs, leaves, call.keeps_history)
+            result = tree_unflatten([tree_unflatten(block, structure) for block in blocks], call.structure)
+            result = call.finished(result)
+            return (result, call.finished(call.aux)) if has_aux else result
+
+    return jacobian
 
 
 def hessian(func, argnums=0):
     """A function that returns the Hessian of func: the Jacobian of the Jacobian."""
-    return jacrev(jacrev(func, argnums), argnums)
+    return jacfwd(jacrev(func, argnums), argnums)

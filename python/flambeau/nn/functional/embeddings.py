@@ -59,8 +59,8 @@ class _RowsOfLeaf(fl.autograd.Function):
 
 
 def _gives_sparse_gradient(weight, scale_grad_by_freq):
-    """Whether a gradient goes to the table itself. Through operators, and in compiled code, it is dense."""
-    if not (weight.requires_grad and weight.is_leaf and fl.is_grad_enabled()) or fl.compiler.is_compiling():
+    """Whether a gradient goes to the table itself; through operators it is dense."""
+    if not (weight.requires_grad and weight.is_leaf and fl.is_grad_enabled()):
         return False
     if scale_grad_by_freq:
         raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")

@@ -211,6 +211,14 @@ def test_no_process_is_left():
     assert not any(p.is_alive() for p in processes)
 
 
+def is_running(pid):
+    try:
+        with open(f"/proc/{pid}/cmdline") as file:
+            return bool(file.read())
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 @pytest.mark.parametrize("how", ["interrupt", "kill"])
 def test_workers_end_with_their_program(how):
     program = textwrap.dedent("""
@@ -234,11 +242,9 @@ def test_workers_end_with_their_program(how):
     if how == "interrupt":
         assert "KeyboardInterrupt" in errors
     deadline = time.time() + 15
-    while (time.time() < deadline
-            and any(os.path.exists(f"/proc/{p}/cmdline") and open(f"/proc/{p}/cmdline").read()
-                    for p in pids)):
+    while time.time() < deadline and any(map(is_running, pids)):
         time.sleep(0.1)
-    assert not any(os.path.exists(f"/proc/{p}/cmdline") and open(f"/proc/{p}/cmdline").read() for p in pids)
+    assert not any(map(is_running, pids))
 
 
 def test_out_of_order():

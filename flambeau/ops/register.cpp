@@ -42,6 +42,7 @@ namespace fl {
   X(sort)                    \
   X(convolutions)            \
   X(pool)                    \
+  X(attention_prim)          \
   X(attention)               \
   X(image)                   \
   X(random_slope)            \

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "flambeau/library/library.h"
+#include "flambeau/runtime/by_definition.h"
 #include "flambeau/runtime/call_arguments.h"
 #include "flambeau/runtime/routine.h"
 
@@ -80,7 +81,7 @@ PreparedCall prepare_library_call(const CallArguments& call) {
     case LibraryCall::Join:
       return prepare_join(call);
     case LibraryCall::HostRoutine:
-      return find_routine(op.name())(call);
+      return op.decompose ? prepare_by_definition(call, Device{}) : find_routine(op.name())(call);
     case LibraryCall::None:
       break;
   }

@@ -48,6 +48,8 @@ EXEMPT = {
     "_fused_rms_norm": "as rms_norm",
     "_unique2": "tested below",
     "_search": "searchsorted and bucketize",
+    "_attention": "draws by a seed; compared with scaled_dot_product_attention in test_attention.py",
+    "_attention_backward": "the gradient of _attention, tested as such in C++",
     "_convolution_input_grad": "the gradient of convolution, tested as such in C++",
     "_convolution_weight_grad": "the gradient of convolution, tested as such in C++",
     "_linalg_eigh": "vectors up to a sign: test_linalg.py",

@@ -12,6 +12,9 @@
 namespace fl::library::cuda {
 namespace {
 
+/// Heads that both passes take on all devices with matrix units for halves, by NVIDIA's documentation.
+constexpr int64_t kWidest = 128, kWidthUnit = 8;
+
 enum Tensor : int64_t {
   kQuery = 1,
   kKey,
@@ -285,6 +288,11 @@ void AttentionDesc::set_layout(bool tokens_first) {
   value_strides = value_gradient_strides = strides(key_heads, keys, value_width);
   bias_strides = {bias_heads * queries * keys, queries * keys, keys, 1};
   output_strides = output_gradient_strides = strides(heads, queries, value_width);
+}
+
+bool may_have_attention(ScalarKind dtype, int64_t width, int64_t value_width) {
+  const auto fits = [](int64_t w) { return w > 0 && w <= kWidest && w % kWidthUnit == 0; };
+  return scalar_bytes(dtype) == 2 && fits(width) && fits(value_width) && find_cudnn();
 }
 
 std::shared_ptr<const DeviceAttention> plan_attention(const AttentionDesc& desc, int device) {

@@ -45,13 +45,14 @@ struct AttentionDesc {
   void set_layout(bool tokens_first);
 };
 
+/// What is read and what is written follows from the pass.
 struct AttentionData {
-  const void *query = nullptr, *key = nullptr, *value = nullptr, *bias = nullptr;
+  void *query = nullptr, *key = nullptr, *value = nullptr, *bias = nullptr;
   /// For dropout: an int64 number on the device.
-  const void* seed = nullptr;
+  void* seed = nullptr;
   /// stats: float32 [batch, heads, queries], the logarithm of each row's sum of exponentials.
   void *output = nullptr, *stats = nullptr;
-  const void* output_gradient = nullptr;
+  void* output_gradient = nullptr;
   void *query_gradient = nullptr, *key_gradient = nullptr, *value_gradient = nullptr;
 };
 
@@ -64,6 +65,9 @@ class DeviceAttention {
   virtual void run(const AttentionData& data, CUstream stream, DeviceWorkspace& workspace) const = 0;
   virtual std::string implementation() const = 0;
 };
+
+/// Whether the library is there and knows attention of such heads: then most sizes have plans.
+bool may_have_attention(ScalarKind dtype, int64_t width, int64_t value_width);
 
 /// The plan of a description, cached; null where the library is not there or has no engine: for float32, say,
 /// or widths that are no multiple of 8. Sums are in float32; the weights are rounded to dtype.

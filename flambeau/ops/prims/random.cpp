@@ -92,6 +92,32 @@ Lowered lower_draw(const LowerCtx& c, Transform transform, DType dtype) {
   return l;
 }
 
+/// The same where one int64 number of memory is the seed; counters start at 0.
+Lowered lower_draw_by_seed(const LowerCtx& c) {
+  Lowered l;
+  l.sizes = c.out_sizes();
+  const DType dtype = c.out().dtype;
+  l.body = [sizes = l.sizes, dtype](BodyOps& s, std::span<const Expr> i, std::span<const Expr>) {
+    Expr position(0);
+    for (size_t d = 0; d < sizes.size(); ++d) position = position * sizes[d] + i[d];
+    const Val seed = s.load(0, Index{Expr(0)});
+    const Block b = philox_block(s, seed, s.shr(seed, s.constant(DType::Int64, 32)), s.index(position));
+    return std::vector<Val>{uniform_of(s, b, dtype)};
+  };
+  return l;
+}
+
+InferResult draw_by_seed_rule(const InferCtx& c, int) {
+  const TensorSpec& seed = c.spec(0);
+  FL_CHECK(seed.dtype == DType::Int64 && seed.dim() == 1 && seed.sizes[0] == SymInt(1), RuntimeError,
+           "{}: expected a seed of one int64 number, got {} of shape {}", c.op().schema.name,
+           name(seed.dtype), to_string(seed.sizes));
+  const DType dtype = c.has(2) ? c.arg(2).dtype() : default_dtype();
+  FL_CHECK(is_floating(dtype), RuntimeError, "{}: expected a floating point dtype, got {}",
+           c.op().schema.name, name(dtype));
+  return {make_spec(c.ints(1), dtype, seed.device)};
+}
+
 /// 63 random bits.
 Val bits_of(ScalarOps& s, const Block& b, DType) {
   const Val high = s.cast(upper_bits(s, b.word0, 31), DType::Int64);
@@ -135,6 +161,22 @@ void define_draws(OpTable& t) {
                                return std::vector<Sample>{{{Sizes{3, 5}, 42, 7, 1000}, "", ""}};
                              },
                              {.gradient = false})});
+  t.define(
+      philox_uniform_by_seed,
+      {.doc = "Uniform numbers in [0, 1): a function of the seed, one int64 number of memory.",
+       .tags = Tag::NonDifferentiable | Tag::NoInPlace | Tag::NoOut,
+       .infer = draw_by_seed_rule,
+       .lower = lower_draw_by_seed,
+       .samples = samples::custom(
+           [](SampleMaker& m, const Samples&) {
+             const Tensor seed = m.make_index({1}, 0, int64_t{1} << 40);
+             return std::vector<Sample>{
+                 {{seed, Sizes{3, 5}, m.dtype()}, "", ""},
+                 {{seed, Sizes{0, 2}, m.dtype()}, "size 0", ""},
+                 {{seed, Sizes{2}, DType::Int32}, "dtype", "RuntimeError: floating point"},
+                 {{m.make_index({2}, 0, 9), Sizes{2}, m.dtype()}, "seed", "RuntimeError: one int64 number"}};
+           },
+           {.dtypes = dtypes::floats, .gradient = false})});
 }
 
 }  // namespace
@@ -151,6 +193,10 @@ PhiloxSlot reserve(Generator* generator, IntList size, Device device) {
 Tensor uniform_numbers(IntList size, DType dtype, Device device, Generator* generator) {
   const PhiloxSlot s = reserve(generator, size, device);
   return philox_uniform(size, s.seed_low, s.seed_high, s.offset, dtype, device);
+}
+Tensor seed_tensor(Device device, Generator* generator) {
+  const PhiloxSlot s = reserve(generator, {SymInt(1)}, device);
+  return philox_bits({SymInt(1)}, s.seed_low, s.seed_high, s.offset, device);
 }
 Tensor normal_numbers(IntList size, DType dtype, Device device, Generator* generator) {
   const PhiloxSlot s = reserve(generator, size, device);

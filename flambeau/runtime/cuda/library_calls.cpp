@@ -1,5 +1,6 @@
 #include "flambeau/runtime/cuda/library_calls.h"
 
+#include "flambeau/runtime/by_definition.h"
 #include "flambeau/runtime/cuda/copy.h"
 #include "flambeau/runtime/cuda/graph.h"
 #include "flambeau/runtime/cuda/library_routines.h"
@@ -65,6 +66,8 @@ struct HostCall {
   }
 };
 
+bool is_attention(const OpInfo& op) { return op.schema.name.starts_with("_attention"); }
+
 }  // namespace
 
 PreparedCall prepare_on_host(const CallArguments& call, int device) {
@@ -82,7 +85,15 @@ PreparedCall prepare_call(const CallArguments& call, int device) {
   if (call.op.library == LibraryCall::Matmul) routine = prepare_cuda_matmul(call, device);
   if (is_convolution(call.op.library)) routine = prepare_cuda_convolution(call, device);
   if (call.op.library == LibraryCall::Join) routine = prepare_cuda_join(call, device);
-  return routine ? routine : prepare_on_host(call, device);
+  if (call.op.library == LibraryCall::HostRoutine && is_attention(call.op))
+    routine = prepare_cuda_attention(call, device);
+  if (routine) return routine;
+  return call.op.decompose ? prepare_by_definition(call, {DeviceType::CUDA, static_cast<int8_t>(device)})
+                           : prepare_on_host(call, device);
+}
+
+bool has_routine(const OpInfo& op, const Value* args) {
+  return is_attention(op) && has_cuda_attention(op, args);
 }
 
 }  // namespace fl::runtime::cuda

@@ -1,5 +1,6 @@
 // GPUs as devices of programs and eager calls.
 #include "flambeau/runtime/cuda/runtime.h"
+#include "flambeau/op/routine_query.h"
 #include "flambeau/runtime/cuda/allocator.h"
 #include "flambeau/runtime/cuda/copy.h"
 #include "flambeau/runtime/cuda/graph.h"
@@ -68,6 +69,7 @@ void install() {
   static CudaRuntime runtime;
   install_allocator(DeviceType::CUDA, &allocator_of);
   install_runtime(DeviceType::CUDA, &runtime);
+  install_routine_query(DeviceType::CUDA, &has_routine);
 }
 
 }  // namespace fl::runtime::cuda

@@ -8,7 +8,7 @@ WARN_FOR_UNFUSED_KERNELS = False
 
 
 class SDPBackend(enum.IntEnum):
-    """PyTorch's implementations. Here one compiled kernel serves all of them: the numbers are only kept."""
+    """PyTorch's implementations. Here the operands alone decide which is used: the numbers are only kept."""
 
     ERROR = -1
     MATH = 0
@@ -36,7 +36,7 @@ def _cur_sdpa_kernel_backends(with_priority=False):
 
 @contextlib.contextmanager
 def sdpa_kernel(backends, set_priority=False):
-    """Asks for some implementations inside. All give the same result here, so this only keeps the choice."""
+    """Asks for some implementations inside. The operands decide here, so this only keeps the choice."""
     global _enabled
     if isinstance(backends, SDPBackend):
         backends = [backends]

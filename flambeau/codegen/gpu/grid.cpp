@@ -205,10 +205,61 @@ class Grid : LoopWriter {
     }
     lanes_ = 1;
     axis_base_ = nullptr;
+    // Where threads were for vectors, each has several points.
+    const bool carries = plan_.lanes > 1 && k_.outer.size() > 1;
+    if (carries)
+      for (const sym::Range& r : k_.outer) body_->scalar(r.size);
     const Loop l = open_loop(b_.CreateAdd(done, first), total, step, "points");
-    decode(l.variable, k_.outer.size());
+    std::vector<llvm::PHINode*> variables;
+    std::vector<Value*> steps;
+    if (carries)
+      start_carried(l, step, variables, steps);
+    else
+      decode(l.variable, k_.outer.size());
     stages();
+    if (carries) carry(variables, steps);
     close_loop(l);
+  }
+
+  /// The outer variables go along with the loop by additions in place of divisions.
+  void start_carried(const Loop& l, Value* step, std::vector<llvm::PHINode*>& variables,
+                     std::vector<Value*>& steps) {
+    BasicBlock* before = l.variable->getIncomingBlock(0);
+    const size_t count = k_.outer.size();
+    std::vector<Value*> starts(count);
+    steps.resize(count);
+    b_.SetInsertPoint(before->getTerminator());
+    Value* position = l.variable->getIncomingValue(0);
+    for (size_t n = count; n-- > 0;) {
+      starts[n] = position;
+      steps[n] = step;
+      if (n == 0) break;
+      Value* size = body_->scalar(k_.outer[n].size);
+      starts[n] = b_.CreateURem(position, size);
+      steps[n] = b_.CreateURem(step, size);
+      position = b_.CreateUDiv(position, size);
+      step = b_.CreateUDiv(step, size);
+    }
+    b_.SetInsertPoint(l.header);
+    for (size_t n = 0; n < count; ++n) {
+      variables.push_back(b_.CreatePHI(b_.getInt64Ty(), 2));
+      variables[n]->addIncoming(starts[n], before);
+      body_->set_variable(k_.outer[n].variable, variables[n]);
+    }
+  }
+  void carry(const std::vector<llvm::PHINode*>& variables, const std::vector<Value*>& steps) {
+    Value* over = nullptr;
+    BasicBlock* end = b_.GetInsertBlock();
+    for (size_t n = variables.size(); n-- > 0;) {
+      Value* next = b_.CreateAdd(variables[n], steps[n]);
+      if (over) next = b_.CreateAdd(next, b_.CreateZExt(over, b_.getInt64Ty()));
+      if (n > 0) {
+        Value* size = body_->scalar(k_.outer[n].size);
+        over = b_.CreateICmpUGE(next, size);
+        next = b_.CreateSelect(over, b_.CreateSub(next, size), next);
+      }
+      variables[n]->addIncoming(next, end);
+    }
   }
 
   void items() {

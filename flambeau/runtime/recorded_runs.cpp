@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
+#include <set>
 
 #include "flambeau/base/option.h"
 
@@ -12,8 +13,6 @@ using loop::ProgramBuffer;
 
 namespace {
 
-/// Inputs that moved are copied up to this size; larger ones after so many recordings alone.
-constexpr int64_t kCheapBytes = 16 << 20;
 /// Outputs that are held while the program runs again are copied to other memory, up to this size together.
 constexpr int64_t kCopiedBytes = 1 << 20;
 /// Recordings for one layout that may exist at a time, and that are made in all.
@@ -22,8 +21,9 @@ constexpr int kInAll = 24;
 /// Layouts of one program that have recordings: each keeps memory for its outputs.
 constexpr int kLayouts = 32;
 
-std::mutex g_mutex;
-RecordingFigures g_figures;
+std::atomic<int64_t> g_recorded{0}, g_replayed{0}, g_skipped{0}, g_copied{0};
+std::mutex g_mutex;  // the reason
+std::string g_last_reason;
 
 void hint(const std::string& text) {
   if (option_lists("FLAMBEAU_LOGS", "perf_hints") || option_lists("TORCH_LOGS", "perf_hints") ||
@@ -49,12 +49,26 @@ bool is_parameter(const Tensor& t) { return t.requires_grad() && t.is_leaf(); }
 
 RecordingFigures recording_figures() {
   std::lock_guard lock(g_mutex);
-  return g_figures;
+  return {g_recorded, g_replayed, g_skipped, g_copied, g_last_reason};
 }
 
 /// Memory of an output. While it is handed out it keeps itself alive.
 struct Executable::RecordedRuns::Lease : std::enable_shared_from_this<Lease> {
-  explicit Lease(Ref<Storage> memory) : memory(std::move(memory)) {}
+  explicit Lease(Ref<Storage> m) : memory(std::move(m)) {
+    std::lock_guard lock(all().mutex);
+    all().places.insert(memory->data());
+  }
+  ~Lease() {
+    std::lock_guard lock(all().mutex);
+    all().places.erase(memory->data());
+  }
+  Lease(const Lease&) = delete;
+
+  /// Whether a storage at this address is handed out by a recording.
+  static bool is_one(const void* data) {
+    std::lock_guard lock(all().mutex);
+    return all().places.contains(data);
+  }
 
   Ref<Storage> hand_out() {
     held.store(true, std::memory_order_relaxed);
@@ -70,6 +84,16 @@ struct Executable::RecordedRuns::Lease : std::enable_shared_from_this<Lease> {
   Ref<Storage> memory;
   std::atomic<bool> held{false};
   std::shared_ptr<Lease> self;
+
+ private:
+  struct All {
+    std::mutex mutex;
+    std::set<const void*> places;
+  };
+  static All& all() {
+    static All& a = *new All;
+    return a;
+  }
 };
 
 struct Executable::RecordedRuns::Recorded {
@@ -113,9 +137,9 @@ void Executable::RecordedRuns::give_up(std::string reason) {
   gave_up_ = true;
   all_.clear();
   hint(fmt::format("{} runs without one: {}", executable_.program_.name, reason));
+  ++g_skipped;
   std::lock_guard lock(g_mutex);
-  ++g_figures.skipped;
-  g_figures.last_reason = std::move(reason);
+  g_last_reason = std::move(reason);
 }
 
 bool Executable::RecordedRuns::fits(const Recorded& r, const Run& run) const {
@@ -129,17 +153,29 @@ bool Executable::RecordedRuns::fits(const Recorded& r, const Run& run) const {
   return true;
 }
 
-// Which inputs get a place, after a call that does not fit.
+// Which inputs get a place of their own: those that are elsewhere than at the last call. What another
+// recording made is in one of few places, and a recording for each of them is better than copies.
 void Executable::RecordedRuns::note_moves(const Run& run) {
   for (size_t n = 0; n < input_buffers_.size(); ++n) {
-    const int b = input_buffers_[n], input = executable_.program_.buffers[b].index;
-    const Tensor& t = run.inputs[input];
-    if (copied_in_[n] || t.data() == last_addresses_[n] || is_parameter(t)) continue;
+    const Tensor& t = run.inputs[executable_.program_.buffers[input_buffers_[n]].index];
+    if (t.data() == last_addresses_[n] || is_parameter(t) || Lease::is_one(t.storage()->data())) continue;
     const bool is_target = std::ranges::any_of(run.targets, [&](const Tensor& target) {
       return target.defined() && target.storage() == t.storage();
     });
-    if (!is_target && (bytes_of(run, b) <= kCheapBytes || all_.size() >= kAtOnce)) copied_in_[n] = true;
+    if (!is_target) copied_in_[n] = true;
   }
+}
+
+// Drops recordings that are not wanted any more, before another one needs memory. What callers hold stays.
+void Executable::RecordedRuns::make_room() {
+  std::erase_if(all_, [&](const std::unique_ptr<Recorded>& r) {
+    for (size_t n = 0; n < r->inputs.size(); ++n)
+      if (copied_in_[n] && !r->inputs[n].place) return true;
+    return std::ranges::any_of(r->outputs, [&](const Recorded::Output& o) {
+      return copied_out_[static_cast<size_t>(o.buffer)] && !o.copied;
+    });
+  });
+  if (all_.size() >= kAtOnce) all_.erase(all_.begin());
 }
 
 int64_t Executable::RecordedRuns::bytes_of(const Run& run, int buffer) const {
@@ -178,6 +214,7 @@ std::optional<std::vector<Value>> Executable::RecordedRuns::run(Run& run) {
     }
     try {
       note_moves(run);
+      make_room();
       r = record(run);
       note_addresses(run);
     } catch (const Error& e) {
@@ -234,16 +271,7 @@ Executable::RecordedRuns::Recorded* Executable::RecordedRuns::record(Run& run) {
   r->recording =
       e.runtime_.record(device, [&](const Recording& recording) { e.launch(own, &recording, &r->variable); });
   ++recorded_;
-  {
-    std::lock_guard lock(g_mutex);
-    ++g_figures.recorded;
-  }
-  // What callers hold stays: the rest of an older one's memory is given back.
-  if (all_.size() >= kAtOnce) all_.erase(all_.begin());
-  std::erase_if(all_, [&](const auto& old) {
-    return std::ranges::any_of(old->outputs,
-                               [&](const Recorded::Output& o) { return copied_out_[o.buffer] && !o.copied; });
-  });
+  ++g_recorded;
   all_.push_back(std::move(r));
   return all_.back().get();
 }
@@ -251,14 +279,17 @@ Executable::RecordedRuns::Recorded* Executable::RecordedRuns::record(Run& run) {
 std::vector<Value> Executable::RecordedRuns::replay(Recorded& r, Run& run) const {
   const Executable& e = executable_;
   const Device device = e.program_.device;
+  const auto copy = [&](void* to, const void* from, int64_t bytes, Device other) {
+    e.runtime_.copy(device, to, from, static_cast<size_t>(bytes), other, false);
+    g_copied.fetch_add(bytes, std::memory_order_relaxed);
+  };
   for (size_t b = 0; b < e.program_.buffers.size(); ++b)
     if (e.program_.buffers[b].by_value)
       run.address[b] = static_cast<char*>(run.inputs[e.program_.buffers[b].index].data());
   for (const Recorded::Input& i : r.inputs) {
     run.address[i.buffer] = i.address;
     const Tensor& t = run.inputs[i.input];
-    if (i.place && i.bytes > 0 && t.data() != i.address)
-      e.runtime_.copy(device, i.address, t.data(), static_cast<size_t>(i.bytes), t.device(), false);
+    if (i.place && i.bytes > 0 && t.data() != i.address) copy(i.address, t.data(), i.bytes, t.device());
   }
   for (const Recorded::Output& o : r.outputs)
     run.address[o.buffer] = static_cast<char*>(o.lease->memory->data());
@@ -278,10 +309,7 @@ std::vector<Value> Executable::RecordedRuns::replay(Recorded& r, Run& run) const
       run.made[o.buffer] = o.lease->hand_out();
     }
   }
-  {
-    std::lock_guard lock(g_mutex);
-    ++g_figures.replayed;
-  }
+  g_replayed.fetch_add(1, std::memory_order_relaxed);
   return e.results(run);
 }
 

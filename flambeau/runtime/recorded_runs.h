@@ -18,6 +18,7 @@ namespace fl::runtime {
 /// Counts of this process, for tests and who looks after performance.
 struct RecordingFigures {
   int64_t recorded = 0, replayed = 0, skipped = 0;
+  int64_t copied = 0;       ///< bytes of inputs that moved, and of outputs that were held
   std::string last_reason;  ///< why runs of a program are not recorded
 };
 RecordingFigures recording_figures();
@@ -40,6 +41,7 @@ class Executable::RecordedRuns {
   void note_addresses(const Run& run);
   int64_t bytes_of(const Run& run, int buffer) const;
   void note_held(const Recorded& r);
+  void make_room();
   std::vector<Value> replay(Recorded& r, Run& run) const;
   void give_up(std::string reason);
 

@@ -167,6 +167,7 @@ void bind_graphs(nb::module_& m) {
     out["recorded"] = f.recorded;
     out["replayed"] = f.replayed;
     out["skipped"] = f.skipped;
+    out["copied"] = f.copied;
     out["last_reason"] = f.last_reason;
     return out;
   });

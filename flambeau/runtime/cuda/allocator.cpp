@@ -290,6 +290,7 @@ class DeviceAllocator final : public Allocator {
   /// Takes back blocks that other streams are done with; or waits for them.
   void collect(bool wait) {
     if (recording()) return;
+    const UnrecordedCalls allowed;  // for what other threads record
     while (!waiting_.empty()) {
       Waiting& w = waiting_.front();
       if (wait)

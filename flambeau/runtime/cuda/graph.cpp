@@ -174,7 +174,8 @@ void Graph::note_launch(std::shared_ptr<const Kernel> kernel, Stream s, const co
   size_t count = 0;
   if (s.handle) {
 #if CUDA_VERSION >= 13000
-    FL_CUDA(cuStreamGetCaptureInfo, s.handle, &status, nullptr, nullptr, &nodes, nullptr, &count);
+    const CUgraphEdgeData* edges = nullptr;
+    FL_CUDA(cuStreamGetCaptureInfo, s.handle, &status, nullptr, nullptr, &nodes, &edges, &count);
 #else
     FL_CUDA(cuStreamGetCaptureInfo, s.handle, &status, nullptr, nullptr, &nodes, &count);
 #endif

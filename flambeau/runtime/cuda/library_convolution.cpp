@@ -7,6 +7,7 @@
 #include "flambeau/library/cuda/precision.h"
 #include "flambeau/runtime/convolution_call.h"
 #include "flambeau/runtime/cuda/device.h"
+#include "flambeau/runtime/cuda/graph.h"
 #include "flambeau/runtime/cuda/library_routines.h"
 #include "flambeau/runtime/cuda/library_staging.h"
 #include "flambeau/runtime/cuda/strided_copy.h"
@@ -83,6 +84,7 @@ struct Convolution {
     std::shared_ptr<const DeviceConvolution> other;
     if (wants_tf32() != tf32) [[unlikely]]
       other = library::cuda::plan_convolution(desc, device, {.tf32 = !tf32});
+    if (Graph* graph = recording()) graph->keep(other ? other : plan);
     const StagingMemory memory(device, staged_bytes);
     StreamWorkspace workspace(device);
     const auto ready = [&](const DeviceOperand& operand, CallPlace place) {

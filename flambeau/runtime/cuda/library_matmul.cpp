@@ -5,6 +5,7 @@
 
 #include "flambeau/library/cuda/precision.h"
 #include "flambeau/runtime/cuda/device.h"
+#include "flambeau/runtime/cuda/graph.h"
 #include "flambeau/runtime/cuda/library_routines.h"
 #include "flambeau/runtime/cuda/library_staging.h"
 #include "flambeau/runtime/matrix_product.h"
@@ -123,6 +124,7 @@ struct Product {
     std::shared_ptr<const DeviceMatmul> other;
     if (wants_tf32() != tf32) [[unlikely]]
       other = library::cuda::plan_matmul(desc, device, {.tf32 = !tf32});
+    if (Graph* graph = recording()) graph->keep(other ? other : plan);
     const StagingMemory memory(device, staged_bytes);
     StreamWorkspace workspace(device);
     const void* const x = a.read(left, memory);

@@ -1,6 +1,7 @@
 """CUDA graphs: torch.cuda.graph(), make_graphed_callables() and torch.compile(mode="reduce-overhead")."""
 import gc
 import os
+import threading
 
 import numpy as np
 import pytest
@@ -236,7 +237,7 @@ def test_memory_of_a_graph_is_its_own():
 
 
 def test_graphs_share_a_pool():
-    x = fl.ones(1 << 20, device="cuda")
+    x = fl.ones(1 << 15, device="cuda")
     g1, a = record(lambda: (x + 1).sum())
     before = fl.cuda.memory_reserved()
     g2, b = record(lambda: (x + 2).sum(), pool=g1.pool())
@@ -244,7 +245,7 @@ def test_graphs_share_a_pool():
     g3, c = record(lambda: (x + 3).sum(), pool=fl.cuda.graph_pool_handle())
     for g, out, expected in ((g1, a, 2), (g2, b, 3), (g3, c, 4)):
         g.replay()
-        assert out.item() == expected * (1 << 20)
+        assert out.item() == expected * (1 << 15)
 
 
 def test_debug_dump(tmp_path):
@@ -349,17 +350,17 @@ def test_large_outputs_that_are_held():
     held = []
 
     def run():
-        for n in range(30):
+        for n in range(8):
             x.fill_(n)
             held.append(f(x))
 
     _, recorded, replayed = replays(run)
-    assert [t[5].item() for t in held] == [n + 1 for n in range(30)]
-    assert recorded <= 24
+    assert [t[5].item() for t in held] == [n + 1 for n in range(8)]
+    assert recorded == replayed == 7
     view = held[3][:7]
     expected = view.tolist()
     held.clear()
-    _, recorded, replayed = replays(lambda: [f(x.fill_(100)).sum().item() for _ in range(5)])
+    _, recorded, replayed = replays(lambda: [f(x.fill_(100))[0].item() for _ in range(5)])
     assert (recorded, replayed) == (0, 5) and view.tolist() == expected
 
 
@@ -400,7 +401,7 @@ def test_a_graph_for_each_size():
                 assert f(fl.ones(n, 2, device="cuda")).tolist() == [3 * n] * 2
 
     _, recorded, replayed = replays(run)
-    assert recorded == 3 and replayed == 6
+    assert 3 <= recorded <= 6 and replayed == 6
 
 
 def test_a_limit_of_sizes():
@@ -471,11 +472,91 @@ def test_other_streams_read_outputs():
 
 def test_outputs_outlive_the_function():
     f = compiled(lambda x: x + 1)
-    x = fl.ones(1 << 19, device="cuda")
+    x = fl.ones(1 << 16, device="cuda")
     out = [f(x) for _ in range(3)]
     del f
     fl.compiler.reset()
     gc.collect()
     fl.cuda.empty_cache()
-    other = fl.zeros(1 << 20, device="cuda")
-    assert all(t.sum().item() == 2 << 19 for t in out) and other.sum().item() == 0
+    other = fl.zeros(1 << 17, device="cuda")
+    assert all(t.sum().item() == 2 << 16 for t in out) and other.sum().item() == 0
+
+
+def test_backward_reads_what_forward_left():
+    """Activations are not copied: the tangent and the data may be."""
+    model = nn.Sequential(Linear(6, 64), nn.GELU(), nn.LayerNorm(64), nn.GELU(), Linear(64, 6)).cuda()
+    f = compiled(model)
+    x = fl.randn(16, 6, device="cuda")
+    held = []
+    for n in range(8):
+        if n == 4:
+            before = figures()
+        model.zero_grad()
+        held.append(f(x))  # larger than what is copied for being held: a recording for each of two in turn
+        held[-1].square().mean().backward()
+    after = figures()
+    assert after["replayed"] - before["replayed"] == 8
+    assert after["copied"] - before["copied"] <= 4 * 4 * (2 * 16 * 6 + 1) * 2
+
+
+def test_two_forward_runs_before_a_backward():
+    def step(f, model, a, b):
+        model.zero_grad()
+        first, second = f(a), f(b)
+        loss = (first * second).sum()
+        loss.backward()
+        return loss.item(), [p.grad.cpu().numpy() for p in model.parameters()]
+
+    model = nn.Sequential(Linear(6, 8), nn.GELU(), Linear(8, 3)).cuda()
+    f = compiled(model)
+    data = [fl.randn(5, 6, device="cuda") for _ in range(12)]
+    for n in range(0, 12, 2):
+        before = figures()
+        found, expected = step(f, model, *data[n:n + 2]), step(model, model, *data[n:n + 2])
+        np.testing.assert_allclose(found[0], expected[0], rtol=1e-5)
+        for a, b in zip(found[1], expected[1]):
+            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+    assert figures()["recorded"] == before["recorded"] and figures()["replayed"] - before["replayed"] == 4
+
+
+def test_accumulated_gradients():
+    """.grad is an output of the backward graph that is held, and added to."""
+    def train(f, model):
+        for x in data:
+            f(x).square().sum().backward()
+        return [p.grad.cpu().numpy() for p in model.parameters()]
+
+    data = fl.randn(6, 5, 6, generator=fl.Generator().manual_seed(1)).cuda()
+    models = [nn.Sequential(Linear(6, 8), nn.GELU(), Linear(8, 3)).cuda() for _ in range(2)]
+    models[1].load_state_dict(models[0].state_dict())
+    for a, b in zip(train(compiled(models[0]), models[0]), train(models[1], models[1])):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_several_threads():
+    f = compiled(lambda x: (x * 2).cumsum(0))
+    problems = []
+
+    def work(k):
+        x = fl.full((64,), float(k), device="cuda")
+        for _ in range(25):
+            if f(x)[-1].item() != 128 * k:
+                problems.append(k)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not problems
+
+
+def test_outputs_given_to_other_libraries_stay():
+    f = compiled(lambda x: x + 1)
+    x = fl.zeros(1 << 19, device="cuda")
+    for n in range(3):
+        f(x)
+    exported = fl.from_dlpack(f(x).__dlpack__())
+    for n in range(3):
+        f(x.fill_(50 + n))
+    assert exported[:3].tolist() == [1, 1, 1]

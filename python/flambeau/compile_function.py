@@ -34,8 +34,10 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend=None, mode=Non
         function backend(graph_module, example_inputs) that gives a function of such inputs: for each part
         that is captured it gets a torch.fx.GraphModule of the program's calls, parameters among the inputs.
         None: compiler.get_default_backend().
-    mode: None or "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs".
-    options: of Inductor; they have no effect. name, isolate_recompiles: neither.
+    mode: None or "default"; "reduce-overhead", "max-autotune": on CUDA devices what was compiled is
+        recorded as CUDA graphs (docs/cuda.md); "max-autotune-no-cudagraphs".
+    options: of Inductor; {"triton.cudagraphs": True} is the mode "reduce-overhead", others have no effect.
+        name, isolate_recompiles: neither.
     disable: gives the model itself.
     recompile_limit: captures of one place in the program before it runs as it is; None: 8.
     """
@@ -90,9 +92,12 @@ def captured(function, given):
         backend = registered.get(backend, "native" if backend == "inductor" else backend)
     if not isinstance(backend, str):
         from ._dynamo import recorder  # noqa: F401  the capture finds it loaded
+    mode = given["mode"] or "default"
+    if (given["options"] or {}).get("triton.cudagraphs"):
+        mode = "reduce-overhead"
     limit = 8 if given["recompile_limit"] is None else given["recompile_limit"]
     made = _C._capture(function, backend=backend, dynamic=given["dynamic"],
-                       fullgraph=bool(given["fullgraph"]), mode=given["mode"] or "default",
+                       fullgraph=bool(given["fullgraph"]), mode=mode,
                        recompile_limit=limit, name=getattr(function, "__name__", "function"))
     _compiled.add(made)
     return made

@@ -121,7 +121,7 @@ keep_tensor_guards_unsafe = keep_portable_guards_unsafe = _keep_all_guards
 
 
 def cudagraph_mark_step_begin():
-    """Has no effect: there are no CUDA graphs."""
+    """Has no effect: outputs of CUDA graphs are not overwritten while they are held."""
 
 
 class set_stance:

@@ -13,8 +13,7 @@ class _Recorded:
         self.call, self.args, self.allow_unused = call, args, allow_unused
         self.inputs, self.structure = tree_flatten(args)
         if not all(isinstance(t, _C.Tensor) for t in self.inputs):
-            raise TypeError("In the beta API, sample_args for each callable must contain only Tensors. Other types are "
-                            "not allowed.")
+            raise TypeError("make_graphed_callables(): expected sample_args of tensors alone")
         parameters = []
         if isinstance(call, Module):
             _check_module(call)
@@ -60,11 +59,11 @@ class _Recorded:
 
 def _check_module(module):
     if module._backward_hooks or module._forward_hooks or module._forward_pre_hooks:
-        raise RuntimeError("Modules must not have hooks registered at the time they are passed. However, registering "
-                           "hooks on modules after passing them through make_graphed_callables is allowed.")
+        raise RuntimeError("make_graphed_callables(): hooks of a module would be recorded, too; register them "
+                           "afterwards")
     if any(b.requires_grad for b in module.buffers()):
-        raise RuntimeError("In any `torch.nn.Module` which is passed to :func:`~make_graphed_callables`, only "
-                           "parameters may be trainable. All buffers must have ``requires_grad=False``.")
+        raise RuntimeError("make_graphed_callables(): a buffer of the module requires a gradient; only parameters "
+                           "and arguments may")
 
 
 def _function(recorded):
@@ -92,11 +91,12 @@ def _function(recorded):
     def graphed(*args):
         given, structure = tree_flatten(args)
         if structure != recorded.structure:
-            raise ValueError(f"a graphed callable was recorded for arguments {recorded.structure}, got {structure}")
+            raise ValueError(f"a graphed callable was recorded for arguments {recorded.structure}, "
+                             f"got {structure}")
         for place, tensor in zip(recorded.inputs, given):
             if place.shape != tensor.shape or place.dtype != tensor.dtype:
-                raise ValueError(f"a graphed callable was recorded for a tensor of shape {tuple(place.shape)} and "
-                                 f"{place.dtype}, got {tuple(tensor.shape)} and {tensor.dtype}")
+                raise ValueError(f"a graphed callable was recorded for a tensor of shape {tuple(place.shape)} "
+                                 f"and {place.dtype}, got {tuple(tensor.shape)} and {tensor.dtype}")
         outputs = Graphed.apply(*given, *recorded.all_inputs[len(recorded.inputs):])
         return tree_unflatten(list(outputs), recorded.output_structure)
 
@@ -115,8 +115,8 @@ def _replace_forward(module, graphed):
 
 def make(callables, sample_args, warm_up, allow_unused, pool):
     if is_autocast_enabled() and is_autocast_cache_enabled():
-        raise RuntimeError("make_graphed_callables does not support the autocast caching. Please set "
-                           "`cache_enabled=False`.")
+        raise RuntimeError("make_graphed_callables(): autocast keeps casts of parameters, and graphs would read old "
+                           "ones: autocast(..., cache_enabled=False) does not")
     all_recorded = [_Recorded(f, tuple(a), allow_unused) for f, a in zip(callables, sample_args)]
     side = Stream()
     side.wait_stream(current_stream())

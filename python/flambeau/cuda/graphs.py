@@ -20,8 +20,9 @@ def is_current_stream_capturing():
 
 
 def graph_pool_handle():
-    """A name for memory that several graphs share, given to them as pool=. They must not run at the same time, and
-    a later one may overwrite what an earlier one left."""
+    """A name for memory that several graphs share, given to them as pool=. They must not run at the same
+    time, and a later one may overwrite what an earlier one left.
+    """
     return (0, _cuda.new_pool())
 
 
@@ -32,8 +33,8 @@ class CUDAGraph:
         self._graph, self._pool = None, None
 
     def capture_begin(self, pool=None, capture_error_mode="global"):
-        """Records what this thread puts into the current stream from now on, which can't be the default one. Memory
-        comes from the graph's pool, or from that of another graph: pool=graph.pool().
+        """Records what this thread puts into the current stream from now on, which can't be the default one.
+        Memory comes from the graph's pool, or from that of another graph: pool=graph.pool().
         """
         if self._graph is None:
             self._graph = _cuda.Graph(_cuda.current_device())
@@ -43,8 +44,8 @@ class CUDAGraph:
     def capture_end(self):
         self._made().end()
         if self._graph.node_count == 0:
-            warnings.warn("The CUDA Graph is empty. This usually means that the graph was attempted to be captured on "
-                          "wrong device or stream.", stacklevel=2)
+            warnings.warn("The CUDA Graph is empty: nothing was put into the stream that was recorded, or what was "
+                          "put there runs on another device", stacklevel=2)
 
     def _made(self):
         if self._graph is None:
@@ -120,9 +121,9 @@ class graph:
 def make_graphed_callables(callables, sample_args, num_warmup_iters=3, allow_unused_input=False, pool=None):
     """Functions or modules whose forward and backward are launched as graphs; a tuple gives a tuple.
 
-    sample_args: for each the arguments of a call, all tensors, of the sizes and with the requires_grad of later
-    calls; a tuple of such tuples for a tuple of callables, in the order in which they will run. A module is changed
-    in place: while it trains as it did now, calls launch the graphs.
+    sample_args: for each the arguments of a call, all tensors, of the sizes and with the requires_grad of
+    later calls; a tuple of such tuples for a tuple of callables, in the order in which they will run. A module
+    is changed in place: while it trains as it did now, calls launch the graphs.
     """
     from . import _graphed
 
@@ -130,8 +131,8 @@ def make_graphed_callables(callables, sample_args, num_warmup_iters=3, allow_unu
     if not several:
         callables, sample_args = (callables,), (sample_args,)
     if len(callables) != len(sample_args):
-        raise ValueError(f"make_graphed_callables(): expected arguments for each of {len(callables)} callables, got "
-                         f"{len(sample_args)}")
+        raise ValueError(f"make_graphed_callables(): expected arguments for each of {len(callables)} callables, "
+                         f"got {len(sample_args)}")
     made = _graphed.make(callables, sample_args, num_warmup_iters, allow_unused_input,
                          graph_pool_handle() if pool is None else pool)
     return made if several else made[0]

@@ -24,13 +24,18 @@ class Adam(RuleOptimizer):
                                       decoupled_weight_decay=decoupled_weight_decay))
 
     def start(self, group, p):
-        state = {"step": _C.tensor(0.0), "exp_avg": _C.zeros_like(p), "exp_avg_sq": _C.zeros_like(p)}
+        step = _C.zeros((), device=p.device) if group["capturable"] else _C.tensor(0.0)
+        state = {"step": step, "exp_avg": _C.zeros_like(p), "exp_avg_sq": _C.zeros_like(p)}
         if group["amsgrad"]:
             state["max_exp_avg_sq"] = _C.zeros_like(p)
         return state
 
     def numbers(self, group, state):
-        step, (beta1, beta2) = state["step"].item(), group["betas"]
+        step, (beta1, beta2) = state["step"], group["betas"]
+        if not step.is_cuda:
+            step = step.item()
+        else:
+            beta1, beta2 = (b.float() if isinstance(b, Tensor) else b for b in (beta1, beta2))
         return {"step_size": group["lr"] / (1 - beta1**step), "root": (1 - beta2**step) ** 0.5}
 
     def rule(self, p, g, state, o):

@@ -215,7 +215,7 @@ class Optimizer:
     def _cast(self, param, value, group, key=None):
         if isinstance(value, Tensor):
             if key == "step":
-                return value
+                return value.to(param.device) if group.get("capturable") else value
             return (value.to(param.dtype) if param.is_floating_point() else value).to(param.device)
         if isinstance(value, dict):
             return {k: self._cast(param, v, group, k) for k, v in value.items()}

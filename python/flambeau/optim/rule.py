@@ -66,7 +66,7 @@ class RuleOptimizer(Optimizer):
 
     def numbers(self, group, state):
         """What changes from step to step and is one number for all elements: {name: float, or bool for a
-        choice}. Called after "step" was counted; may change state of one element.
+        choice}. With the option capturable state["step"] is on the device, and this a part of the rule. Called after "step" was counted; may change state of one element.
         """
         return {}
 
@@ -88,7 +88,8 @@ class RuleOptimizer(Optimizer):
         differentiable = self.defaults.get("differentiable", False)
         with set_grad_enabled(differentiable):
             for group in self.param_groups:
-                options = None if differentiable else _Options(group, self.options_vary, self._kernels, self._on_devices)
+                options = None if differentiable else _Options(group, self.options_vary, self._kernels,
+                                                               self._on_devices)
                 for p in group["params"]:
                     if p.grad is not None:
                         self._update(group, options, p, p.grad)
@@ -100,15 +101,19 @@ class RuleOptimizer(Optimizer):
             self.state[p] = state
         if "step" in state:
             state["step"] += 1
-        numbers = self.numbers(group, state)
+        # What the host does not know: steps may be recorded as CUDA graphs.
+        counts_there = group.get("capturable") and p.is_cuda and "step" in state and state["step"].is_cuda
+        numbers = {} if counts_there else self.numbers(group, state)
         if g.is_sparse:
             return self.sparse_rule(group, p, g.coalesce(), state, numbers)
         arrays = {k: v for k, v in state.items()
                   if isinstance(v, Tensor) and (v.dim() > 0 or p.dim() == 0) and k not in self.counters}
+        if counts_there:
+            arrays["step"] = state["step"]
         complex_p = p.is_complex()
         if complex_p:  # as a real one with one more dimension
             p, g = _C.view_as_real(p), _C.view_as_real(g)
-            arrays = {k: _C.view_as_real(v) for k, v in arrays.items()}
+            arrays = {k: v if k in self.counters else _C.view_as_real(v) for k, v in arrays.items()}
         if options is None:
             new, changed = self._direct(group, p, g, arrays, numbers)
             p.copy_(new)
@@ -146,8 +151,7 @@ class RuleOptimizer(Optimizer):
         key = (*arrays, *((k, v if isinstance(v, bool) else None) for k, v in numbers.items()))
         kernel = options.kernels.get(key)
         if kernel is None:
-            kernel = options.kernels[key] = _Kernel(self.rule, options, numbers, tuple(arrays),
-                                                    type(self).__name__)
+            kernel = options.kernels[key] = _Kernel(self, options, numbers, tuple(arrays))
         return kernel
 
     def __setstate__(self, state):
@@ -164,7 +168,7 @@ class _Options:
         for name, value in group.items():
             if name in ("params", "param_names", "initial_lr"):
                 continue
-            if isinstance(value, Tensor):
+            if isinstance(value, Tensor) and not (name == "lr" and group.get("capturable")):
                 value = value.item()
             if isinstance(value, (tuple, list)):
                 value = tuple(v.item() if isinstance(v, Tensor) else v for v in value)
@@ -180,20 +184,29 @@ class _Options:
         self._flat = [x for v in self.varying.values() for x in (v if isinstance(v, tuple) else (v,))]
 
     def values(self, numbers, device):
-        """All numbers as one tensor on a device."""
+        """All numbers as one tensor on a device. A rate that is a tensor is not read."""
         if self._values is None or self._numbers != numbers or self._values.device != device:
             given = self._flat + [float(v) for v in numbers.values() if not isinstance(v, bool)]
-            known = self._on_devices.get(device)
-            if known is None or known[0] != given:
-                known = self._on_devices[device] = given, _C.tensor(given, dtype=_C.float64).to(device)
-            self._numbers, self._values = numbers, known[1]
+            values = self._known([0.0 if isinstance(v, Tensor) else v for v in given], device)
+            if any(isinstance(v, Tensor) for v in given):
+                values = _C.stack([v.to(device, _C.float64).reshape(()) if isinstance(v, Tensor) else values[k]
+                                   for k, v in enumerate(given)])
+            self._numbers, self._values = numbers, values
         return self._values
+
+    def _known(self, numbers, device):
+        """On the device; those of the last step if they are the same."""
+        known = self._on_devices.get(device)
+        if known is None or known[0] != numbers:
+            known = self._on_devices[device] = numbers, _C.tensor(numbers, dtype=_C.float64).to(device)
+        return known[1]
 
 
 class _Kernel:
     """The rule, compiled for these options, choices and names of state."""
 
-    def __init__(self, rule, options, numbers, state_names, name):
+    def __init__(self, optimizer, options, numbers, state_names):
+        rule, numbers_of, name = optimizer.rule, optimizer.numbers, type(optimizer).__name__
         fixed = {**options.fixed, **{k: v for k, v in numbers.items() if isinstance(v, bool)}}
         varying = {**options.varying, **{k: v for k, v in numbers.items() if not isinstance(v, bool)}}
         maximize = fixed.get("maximize")
@@ -204,6 +217,8 @@ class _Kernel:
             given = {k: tuple(next(each) for _ in v) if isinstance(v, tuple) else next(each)
                      for k, v in varying.items()}
             state = dict(zip(state_names, arrays))
+            if "step" in state:
+                given |= numbers_of({**fixed, **given}, state)
             new, changed = rule(p, -g if maximize else g, state, SimpleNamespace(**{**fixed, **given}))
             p.copy_(new)
             for k, v in changed.items():

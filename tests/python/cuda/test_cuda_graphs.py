@@ -100,11 +100,19 @@ def test_a_generator_of_ones_own_and_two_graphs_that_draw():
     assert second == fl.rand(3, device="cuda", generator=own).tolist()
 
 
-def test_forward_backward_and_step_in_one_graph():
+OPTIMIZERS = {
+    "sgd": lambda p: fl.optim.SGD(p, lr=0.1, momentum=0.9),
+    "adamw": lambda p: fl.optim.AdamW(p, lr=0.01, capturable=True),
+    "adam, rate on the device": lambda p: fl.optim.Adam(p, lr=fl.tensor(0.01).cuda(), capturable=True, amsgrad=True),
+}
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_forward_backward_and_step_in_one_graph(optimizer):
     def run(graphed):
         model = network()
         x = fl.zeros(5, 6, device="cuda")
-        opt = fl.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+        opt = OPTIMIZERS[optimizer](model.parameters())
 
         def step():
             opt.zero_grad(set_to_none=False)
@@ -120,13 +128,14 @@ def test_forward_backward_and_step_in_one_graph():
         losses.append(step().item())  # the state of the optimizer is there from here on
         if graphed:
             state = [t.clone() for t in model.state_dict().values()]
-            velocity = [s["momentum_buffer"].clone() for s in opt.state.values()]
+            kept_state = [{k: v.clone() for k, v in s.items()} for s in opt.state.values()]
             random = fl.cuda.get_rng_state()
             g, loss = record(step)
             for kept, now in zip(state, model.state_dict().values()):
                 now.copy_(kept)
-            for kept, s in zip(velocity, opt.state.values()):
-                s["momentum_buffer"].copy_(kept)
+            for kept, s in zip(kept_state, opt.state.values()):
+                for k in s:
+                    s[k].copy_(kept[k])
             fl.cuda.set_rng_state(random)
         for batch in data[1:]:
             x.copy_(batch)
@@ -141,6 +150,26 @@ def test_forward_backward_and_step_in_one_graph():
     np.testing.assert_allclose(graphed[0], eager[0], rtol=0 if FAKE else 1e-5)
     for a, b in zip(graphed[1], eager[1]):
         np.testing.assert_allclose(a, b, rtol=0 if FAKE else 1e-4, atol=0 if FAKE else 1e-6)
+
+
+def test_adam_that_counts_on_the_device():
+    """Its steps are those of the one that counts on the host, but for roundings of float32."""
+    def train(**options):
+        model = network()
+        opt = fl.optim.AdamW(model.parameters(), lr=0.01, **options)
+        fl.manual_seed(2)
+        for batch in fl.randn(5, 5, 6, generator=fl.Generator().manual_seed(1)).cuda():
+            opt.zero_grad()
+            model(batch).square().mean().backward()
+            opt.step()
+        return model, opt
+
+    (a, _), (b, opt) = train(), train(capturable=True)
+    for p, q in zip(a.parameters(), b.parameters()):
+        np.testing.assert_allclose(p.detach().cpu().numpy(), q.detach().cpu().numpy(), rtol=1e-4, atol=1e-6)
+    assert all(s["step"].is_cuda and s["step"].item() == 5 for s in opt.state.values())
+    opt.load_state_dict(opt.state_dict())
+    assert all(s["step"].is_cuda for s in opt.state.values())
 
 
 def test_other_streams_are_recorded_when_they_wait_and_are_waited_for():

@@ -3,6 +3,7 @@
 #include "flambeau/op/autocast.h"
 #include "flambeau/op/op.h"
 #include "flambeau/tensor/generator.h"
+#include "flambeau/tensor/number_fits.h"
 
 namespace fl {
 namespace {
@@ -42,10 +43,13 @@ bool returns_view_list(const OpInfo& op) {
 
 void check_types(const OpInfo& op, const Value* args) {
   for (int i = 0; i < op.arg_count(); ++i)
-    if (op.schema.args[i].type == ArgType::Tensor && !args[i].is_tensor())
+    if (op.schema.args[i].type == ArgType::Tensor && !args[i].is_tensor()) {
       FL_CHECK(op.is(Tag::Elementwise | Tag::Composite) && args[i].is_number(), TypeError,
                "{}(): argument '{}' (position {}) must be Tensor, not {}", op.schema.name,
                op.schema.args[i].name, i + 1, args[i].describe());
+      if (op.is(Tag::CastsInPlace) && args[0].is_tensor())
+        check_fits(args[i].scalar(), args[0].tensor().dtype());
+    }
 }
 
 Device device_of(const OpInfo& op, const Value* args) {

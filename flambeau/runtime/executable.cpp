@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <limits>
 #include <unordered_set>
 
 #include "flambeau/base/option.h"
@@ -279,9 +280,30 @@ void Executable::prepare_library(SizePlan& p) const {
   }
 }
 
+// Raises where the bytes of a buffer leave int64: its elements have been counted without a check.
+void Executable::check_bytes(const SizePlan& p) const {
+  for (size_t b = 0; b < buffers_.size(); ++b) {
+    const BufferEntries& e = buffers_[b];
+    __int128 last = 0;
+    bool empty = false;
+    for (size_t d = 0; d < e.sizes.size(); ++d) {
+      empty |= p.values[e.sizes[d]] == 0;
+      last += static_cast<__int128>(p.values[e.sizes[d]] - 1) * p.values[e.strides[d]];
+    }
+    const __int128 bytes = (last + 1) * size_of(program_.buffers[b].dtype);
+    if (empty || bytes <= std::numeric_limits<int64_t>::max()) continue;
+    Sizes sizes, strides;
+    for (int k : e.sizes) sizes.push_back(p.values[k]);
+    for (int k : e.strides) strides.push_back(p.values[k]);
+    FL_RAISE(RuntimeError, "Storage size calculation overflowed with sizes={} and strides={}",
+             to_string(sizes), to_string(strides));
+  }
+}
+
 std::unique_ptr<Executable::SizePlan> Executable::make_plan(std::vector<int64_t> symbols) const {
   auto p = std::make_unique<SizePlan>();
   table_.evaluate(symbols, p->values);
+  check_bytes(*p);
   for (int k : layout_symbols_) p->key.push_back(symbols[static_cast<size_t>(k)]);
   for (const CompiledStep& s : steps_) {
     std::vector<int64_t> sizes;

@@ -57,6 +57,7 @@ class Executable {
   void find_loose_sizes();
   const SizePlan& plan(std::span<const int64_t> symbols, std::unique_ptr<SizePlan>& unshared) const;
   std::unique_ptr<SizePlan> make_plan(std::vector<int64_t> symbols) const;
+  void check_bytes(const SizePlan& p) const;
   void place_temporaries(SizePlan& p) const;
   void prepare_library(SizePlan& p) const;
   void place(Run& run) const;

@@ -129,6 +129,9 @@ void* Tensor::data() const {
            "meta tensor or is being traced)",
            to_string(sizes()), device().str());
   char* start = static_cast<char*>(storage()->data());
+  FL_CHECK(start || numel().same_as(0), RuntimeError,
+           "the data of a tensor of sizes {} is not allocated: its storage has been resized to {} bytes",
+           to_string(sizes()), storage()->bytes());
   return start ? start + offset().expect_int() * size_of(dtype()) : nullptr;
 }
 

@@ -4,6 +4,7 @@
 #include "flambeau/ops/functions.h"
 #include "flambeau/tensor/dlpack.h"
 #include "flambeau/tensor/element.h"
+#include "flambeau/tensor/number_fits.h"
 #include "module.h"
 
 namespace fl::python {
@@ -40,7 +41,7 @@ Tensor take_capsule(nb::handle capsule, const char* used_name) {
 Tensor from_capsule(nb::handle capsule) {
   if (PyCapsule_IsValid(capsule.ptr(), "dltensor_versioned"))
     return take_capsule<dlpack::DLManagedTensorVersioned>(capsule, "used_dltensor_versioned");
-  FL_CHECK(PyCapsule_IsValid(capsule.ptr(), "dltensor"), ValueError,
+  FL_CHECK(PyCapsule_IsValid(capsule.ptr(), "dltensor"), RuntimeError,
            "expected a DLPack capsule that nobody has used yet, got {}", python_type(capsule));
   return take_capsule<dlpack::DLManagedTensor>(capsule, "used_dltensor");
 }
@@ -57,7 +58,7 @@ nb::dict reader_options(nb::handle source) {
 
 Tensor from_dlpack(nb::handle source) {
   if (PyCapsule_CheckExact(source.ptr())) return from_capsule(source);
-  FL_CHECK(nb::hasattr(source, "__dlpack__"), TypeError,
+  FL_CHECK(nb::hasattr(source, "__dlpack__"), RuntimeError,
            "from_dlpack(): expected an object with __dlpack__, got {}", python_type(source));
   const nb::dict options = reader_options(source);
   try {
@@ -125,6 +126,10 @@ Tensor from_numpy(nb::handle array) {
     FL_CHECK(nb::cast<int64_t>(s) >= 0, ValueError,
              "from_numpy(): strides must not be negative; copy the array first (array.copy())");
   const std::string dtype = text_of(array.attr("dtype"));
+  FL_CHECK(nb::cast<bool>(array.attr("dtype").attr("isnative")), ValueError,
+           "from_numpy(): expected this machine's byte order, got {}; convert with "
+           "array.astype(array.dtype.newbyteorder('='))",
+           dtype);
   try {
     return from_dlpack(array);
   } catch (nb::python_error& e) {
@@ -134,10 +139,14 @@ Tensor from_numpy(nb::handle array) {
   FL_RAISE(TypeError, "from_numpy(): no dtype for an array of {}", dtype);
 }
 
-/// Sizes of nested sequences. Raises ValueError where one is longer than the first of its kind.
+/// Sizes of nested sequences.
 void read_sizes(nb::handle data, Sizes& sizes) {
+  constexpr size_t kMostDimensions = 128;
   while (PyList_Check(data.ptr()) || PyTuple_Check(data.ptr())) {
-    const Py_ssize_t n = PySequence_Size(data.ptr());
+    FL_CHECK(sizes.size() < kMostDimensions, ValueError, "too many dimensions '{}': more than {}",
+             python_type(data), kMostDimensions);
+    // What is there, whatever a class says of its length.
+    const Py_ssize_t n = PySequence_Fast_GET_SIZE(data.ptr());
     sizes.push_back(static_cast<int64_t>(n));
     if (n == 0) return;
     data = nb::handle(PySequence_Fast_GET_ITEM(data.ptr(), 0));
@@ -152,8 +161,16 @@ class Filler {
   void each(nb::handle data, size_t dim, const F& f) {
     if (dim == sizes_.size()) {
       const Tensor* t = as_tensor(data);
-      const std::optional<Scalar> s = t ? std::optional(t->item()) : as_number(data);
-      FL_CHECK(s, TypeError, "tensor(): expected numbers in nested lists of equal lengths, got {}",
+      const std::optional<SymInt> integer = t ? std::nullopt : as_sym_int(data);
+      const std::optional<Scalar> s = t         ? std::optional(t->item())
+                                      : integer ? std::optional(Scalar(*integer))
+                                                : as_number(data);
+      const bool is_sequence =
+          PyUnicode_Check(data.ptr()) || PyList_Check(data.ptr()) || PyTuple_Check(data.ptr());
+      FL_CHECK(s || !is_sequence, TypeError,
+               "tensor(): expected numbers in nested lists of equal lengths, got {}", python_type(data));
+      FL_CHECK(s, RuntimeError,
+               "Could not infer dtype of {}: expected numbers in nested lists of equal lengths",
                python_type(data));
       f(*s);
       return;
@@ -161,7 +178,7 @@ class Filler {
     const bool is_sequence = PyList_Check(data.ptr()) || PyTuple_Check(data.ptr());
     FL_CHECK(is_sequence, TypeError, "tensor(): expected a sequence of length {} at dim {}, got {}",
              sizes_[dim], dim, python_type(data));
-    const Py_ssize_t n = PySequence_Size(data.ptr());
+    const Py_ssize_t n = PySequence_Fast_GET_SIZE(data.ptr());
     FL_CHECK(SymInt(static_cast<int64_t>(n)) == sizes_[dim], ValueError,
              "tensor(): expected a sequence of length {} at dim {}, got {}", sizes_[dim], dim, n);
     for (Py_ssize_t k = 0; k < n; ++k) each(nb::handle(PySequence_Fast_GET_ITEM(data.ptr(), k)), dim + 1, f);
@@ -188,6 +205,9 @@ Tensor from_sequence(nb::handle data, std::optional<DType> dtype) {
   Tensor t = empty_tensor(sizes, *dtype);
   char* at = t.numel() == SymInt(0) ? nullptr : t.data_as<char>();
   filler.each(data, 0, [&](const Scalar& s) {
+    FL_CHECK(!s.is_complex() || is_complex(*dtype), TypeError, "must be real number, not complex: {} for {}",
+             s.str(), name(*dtype));
+    if (is_integral(*dtype)) check_fits(s, *dtype);
     store_scalar(at, *dtype, s);
     at += size_of(*dtype);
   });
@@ -229,7 +249,7 @@ void bind_exchange(nb::module_& m) {
     if (requires_grad) t.set_requires_grad(true);
     return wrap(t);
   };
-  m.def("tensor", make, nb::arg("data"), nb::kw_only(), nb::arg("dtype") = nb::none(),
+  m.def("tensor", make, nb::arg("data").none(), nb::kw_only(), nb::arg("dtype") = nb::none(),
         nb::arg("device") = nb::none(), nb::arg("requires_grad") = false, nb::arg("pin_memory") = false);
   m.def("from_numpy", [](nb::handle array) { return wrap(from_numpy(array)); });
   m.def("from_dlpack", [](nb::handle source) { return wrap(from_dlpack(source)); });

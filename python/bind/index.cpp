@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "flambeau/ops/functions.h"
+#include "flambeau/tensor/number_fits.h"
 #include "module.h"
 
 namespace fl::python {
@@ -71,7 +72,16 @@ Tensor sliced(const Tensor& t, int64_t dim, nb::handle slice_object) {
   const auto bound = [&](const char* name) -> std::optional<SymInt> {
     const nb::object value = slice_object.attr(name);
     if (value.is_none()) return std::nullopt;
+    if (PyLong_CheckExact(value.ptr())) {
+      int overflow = 0;
+      const int64_t number = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
+      return overflow > 0   ? std::numeric_limits<int64_t>::max()
+             : overflow < 0 ? std::numeric_limits<int64_t>::min()
+                            : number;
+    }
     const Tensor* tensor = as_tensor(value);
+    FL_CHECK(!tensor || tensor->numel() == SymInt(1), TypeError,
+             "only integer tensors of a single element can be converted to an index");
     const std::optional<SymInt> i = tensor ? SymInt(tensor->item().to_int()) : place(value);
     FL_CHECK(i, TypeError, "slice indices must be integers or None, got {}", python_type(value));
     return i;
@@ -119,7 +129,8 @@ Indexed apply_views(const Tensor& self, nb::handle index) {
       out.view = select(out.view, dim, from_front(*i, out.view.size(dim)));
     } else {
       const Tensor t = tensor_index(h);
-      FL_CHECK(t.defined(), TypeError,
+      FL_CHECK(!PyUnicode_Check(h.ptr()), TypeError, "new(): invalid data type 'str' for an index");
+      FL_CHECK(t.defined(), IndexError,
                "only integers, slices (`:`), ellipsis (`...`), None and integer or bool tensors are valid "
                "indices, got {}",
                python_type(h));
@@ -175,14 +186,18 @@ nb::object index_tensor(const Tensor& self, nb::handle h) {
 
 void assign_index(const Tensor& self, nb::handle h, nb::handle value) {
   const Indexed at = apply_views(self, h);
-  const std::optional<Scalar> number = as_number(value);
+  const std::optional<SymInt> integer = as_sym_int(value);
+  const std::optional<Scalar> number = integer ? std::optional(Scalar(*integer)) : as_number(value);
   if (at.indices.empty()) {
-    if (number)
+    if (number) {
+      check_fits(*number, self.dtype());
       fill.in_place(at.view, *number);
-    else
+    } else {
       copy.in_place(at.view, as_tensor(value) ? *as_tensor(value) : tensor_of(value, {}, self.device()));
+    }
     return;
   }
+  if (number) check_fits(*number, self.dtype());
   Tensor values = number             ? scalar_tensor(*number, self.dtype())
                   : as_tensor(value) ? *as_tensor(value)
                                      : tensor_of(value, {}, self.device());

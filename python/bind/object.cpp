@@ -17,20 +17,24 @@ const Tensor& expect_tensor(nb::handle h, const char* where) {
   return *t;
 }
 
+namespace {
+int64_t as_int64(nb::handle integer) {
+  int overflow = 0;
+  const int64_t value = PyLong_AsLongLongAndOverflow(integer.ptr(), &overflow);
+  FL_CHECK(!overflow, ValueError, "Overflow when unpacking long long: expected an integer of 64 bits, got {}",
+           text_of(integer));
+  return value;
+}
+}  // namespace
+
 std::optional<SymInt> as_sym_int(nb::handle h) {
-  if (PyLong_CheckExact(h.ptr())) {
-    const int64_t value = PyLong_AsLongLong(h.ptr());
-    if (value == -1 && PyErr_Occurred()) throw nb::python_error();
-    return SymInt(value);
-  }
+  if (PyLong_CheckExact(h.ptr())) return SymInt(as_int64(h));
   if (Py_TYPE(h.ptr()) == sym_int_type) return as_symbolic_integer(h);
   if (PyBool_Check(h.ptr()) || !PyIndex_Check(h.ptr()) || as_tensor(h)) return std::nullopt;
   if (!PyLong_Check(h.ptr()) && !is_numpy_scalar(h)) return std::nullopt;
   const nb::object i = nb::steal(PyNumber_Index(h.ptr()));
   if (!i.is_valid()) throw nb::python_error();
-  const int64_t value = PyLong_AsLongLong(i.ptr());
-  if (value == -1 && PyErr_Occurred()) throw nb::python_error();
-  return SymInt(value);
+  return SymInt(as_int64(i));
 }
 
 std::optional<int64_t> as_int(nb::handle h) {
@@ -64,6 +68,11 @@ std::optional<Scalar> as_number(nb::handle h) {
   if (PyFloat_Check(o)) return Scalar(PyFloat_AS_DOUBLE(o));
   if (PyComplex_Check(o))
     return Scalar(std::complex<double>(PyComplex_RealAsDouble(o), PyComplex_ImagAsDouble(o)));
+  if (PyLong_CheckExact(o)) {
+    const int64_t value = PyLong_AsLongLong(o);
+    if (value == -1 && PyErr_Occurred()) throw nb::python_error();  // OverflowError
+    return Scalar(value);
+  }
   if (const auto i = as_sym_int(h)) return Scalar(*i);
   if (is_numpy_scalar(h)) {
     const nb::object item = h.attr("item")();
@@ -136,11 +145,18 @@ std::string text_of(nb::handle h) {
 
 std::string python_type(nb::handle h) {
   if (h.is_none()) return "NoneType";
-  if (as_tensor(h)) return "Tensor";
-  std::string name = text_of(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(h.ptr()))).attr("__name__"));
-  if ((PyList_Check(h.ptr()) || PyTuple_Check(h.ptr())) && PySequence_Size(h.ptr()) > 0)
-    name += " of " + python_type(h[0]);
-  return name;
+  // Of sequences the first item's, too; a list may hold itself.
+  constexpr int kMostLevels = 4;
+  std::string name;
+  for (int level = 1;; ++level) {
+    name += as_tensor(h)
+                ? "Tensor"
+                : text_of(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(h.ptr()))).attr("__name__"));
+    const bool is_sequence = PyList_Check(h.ptr()) || PyTuple_Check(h.ptr());
+    if (!is_sequence || level == kMostLevels || PySequence_Fast_GET_SIZE(h.ptr()) == 0) return name;
+    h = PySequence_Fast_GET_ITEM(h.ptr(), 0);
+    name += " of ";
+  }
 }
 
 std::shared_ptr<nb::object> shared_object(nb::object o) {

@@ -44,6 +44,19 @@ Scalar only_element(const Tensor& t) {
   return t.item();
 }
 
+Scalar as_python_number(const Tensor& t) {
+  FL_CHECK(!t.has_data() || t.numel() == SymInt(1), ValueError,
+           "only one element tensors can be converted to Python scalars, got one of {} elements", t.numel());
+  return only_element(t);
+}
+
+double as_python_float(const Tensor& t) {
+  const Scalar s = as_python_number(t);
+  FL_CHECK(!s.is_complex() || s.to_complex().imag() == 0, RuntimeError,
+           "value cannot be converted to type double without overflow: {}", s.str());
+  return s.is_complex() ? s.to_complex().real() : s.to_double();
+}
+
 void bind_shape(TensorMethods& c) {
   c.def(
        "size",
@@ -98,8 +111,9 @@ void bind_values(TensorMethods& c) {
                       t.numel() == SymInt(0) ? "no values" : "more than one value");
              return only_element(t).to_bool();
            })
-      .def("__float__", [](const Tensor& t) { return only_element(t).to_double(); })
-      .def("__int__", [](const Tensor& t) { return nb::steal(PyNumber_Long(wrap(only_element(t)).ptr())); })
+      .def("__float__", as_python_float)
+      .def("__int__",
+           [](const Tensor& t) { return nb::steal(PyNumber_Long(wrap(as_python_number(t)).ptr())); })
       .def("__index__",
            [](const Tensor& t) {
              FL_CHECK(is_integral(t.dtype(), true) && t.numel() == SymInt(1), TypeError,
@@ -107,7 +121,7 @@ void bind_values(TensorMethods& c) {
              return only_element(t).to_int();
            })
       .def("__complex__", [](const Tensor& t) {
-        const std::complex<double> v = only_element(t).to_complex();
+        const std::complex<double> v = as_python_number(t).to_complex();
         return nb::steal(PyComplex_FromDoubles(v.real(), v.imag()));
       });
   c.def("__getitem__", index_tensor, nb::arg().none());

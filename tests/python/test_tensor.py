@@ -32,8 +32,8 @@ def test_tensor_copies_and_converts():
 
 
 @pytest.mark.parametrize("data, error", [
-    ([[1, 2], [3]], ValueError), ([1, [2]], TypeError), ("text", TypeError), ([None], TypeError),
-    ([2**70], OverflowError),
+    ([[1, 2], [3]], ValueError), ([1, [2]], TypeError), ("text", TypeError),
+    ([None], RuntimeError), (None, RuntimeError), ({}, RuntimeError), ([2**70], ValueError),
 ])
 def test_tensor_refuses(data, error):
     with pytest.raises(error):
@@ -74,7 +74,7 @@ def test_numpy_exchange(dtype, shape):
 
 
 def test_from_numpy_refuses():
-    for bad, error in [(np.zeros(3, np.uint16), TypeError), (np.zeros(3, ">f4"), TypeError),
+    for bad, error in [(np.zeros(3, np.uint16), TypeError), (np.zeros(3, ">f4"), ValueError),
                        (np.zeros(3)[::-1], ValueError), ([1, 2], TypeError),
                        (np.array(["a"]), TypeError)]:
         with pytest.raises(error):
@@ -91,7 +91,7 @@ def test_numpy_refuses():
 def test_dlpack_capsule_is_used_once():
     capsule = fl.arange(3).__dlpack__()
     assert fl.from_dlpack(capsule).tolist() == [0, 1, 2]
-    with pytest.raises(ValueError, match="nobody has used"):
+    with pytest.raises(RuntimeError, match="nobody has used"):
         fl.from_dlpack(capsule)
     fl.arange(3).__dlpack__()  # never taken: freed with its capsule
     assert fl.arange(3).__dlpack_device__() == (1, 0)
@@ -222,7 +222,7 @@ def test_masks_of_several_dimensions():
 
 @pytest.mark.parametrize("index, error", [
     (5, IndexError), ((0, 0, 0, 0), IndexError), ("a", TypeError), (slice(None, None, -1), ValueError),
-    (1.5, TypeError), ([7], IndexError),
+    (1.5, IndexError), ([7], IndexError),
     ((Ellipsis, Ellipsis), IndexError),
 ])
 def test_bad_indices(index, error):

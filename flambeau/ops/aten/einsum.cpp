@@ -244,6 +244,8 @@ void define_einsum(OpTable& t) {
                                                "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist"})
                            known = known || mode == m;
                          FL_CHECK(known, ValueError, "{} is not a valid value for compute_mode", mode);
+                         FL_CHECK(p >= 0, RuntimeError, "cdist only supports non-negative p values, got {}",
+                                  p);
                          FL_CHECK(a.dim() >= 2 && b.dim() >= 2, RuntimeError,
                                   "cdist only supports at least 2D tensors, X1 got: {}D, X2 got: {}D",
                                   a.dim(), b.dim());

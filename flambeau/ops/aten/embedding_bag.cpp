@@ -36,6 +36,7 @@ void check_call(const Tensor& weight, const Tensor& indices, const Tensor& offse
            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
            "However, got {}",
            first);
+  FL_CHECK(last >= 0, IndexError, "offsets[-1] must not be negative, got {}", last);
   FL_CHECK(SymInt(last) <= indices.sizes()[0], RuntimeError,
            "offsets[-1] can not be greater than input's length {} but got offsets[-1] of {}",
            indices.sizes()[0], last);

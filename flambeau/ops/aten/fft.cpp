@@ -130,7 +130,7 @@ int64_t normalization(Norm norm, bool forward, std::string_view caller) {
 /// Integers in the default dtype; complex numbers where they are wanted.
 Tensor promoted(const Tensor& x, bool wants_complex, std::string_view caller) {
   const Tensor y = as_float(x);
-  FL_CHECK(size_of(y.dtype()) > 2, RuntimeError,
+  FL_CHECK(size_of(y.dtype()) > 2, NotImplementedError,
            "{}: Unsupported dtype {}: expected float32 or float64, complex numbers of these, or integers",
            caller, name(y.dtype()));
   return wants_complex ? to_dtype(y, complex_dtype(y.dtype())) : y;

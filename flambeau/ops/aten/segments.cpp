@@ -34,11 +34,17 @@ Tensor bounds(const Tensor& lengths, const Tensor& offsets) {
   return cat(std::vector<Tensor>{zeros(first, ends.dtype(), ends.device()), ends}, -1);
 }
 
-void check_lengths(const Tensor& data, const Tensor& begins, int64_t axis, bool unsafe) {
+void check_lengths(const Tensor& data, const Tensor& begins, int64_t axis, bool unsafe,
+                   bool given_as_offsets) {
   FL_CHECK(begins.dim() == axis + 1, RuntimeError,
            "segment_reduce(): Expected lengths or offsets of {} dimensions, got {}", axis + 1, begins.dim());
   if (unsafe || !is_readable(begins) || begins.numel() == SymInt(0)) return;
   FL_CHECK(all_all(ge(diff(begins), 0)).item().to_bool(), RuntimeError, "lengths contains negative value!");
+  if (given_as_offsets) {
+    FL_CHECK(all_all(logical_and(ge(begins, 0), le(begins, Scalar(data.size(axis))))).item().to_bool(),
+             RuntimeError, "segment_reduce(): Expected offsets from 0 to {}", data.size(axis));
+    return;
+  }
   const Tensor last = select(begins, -1, -1);
   FL_CHECK(all_all(eq(last, Scalar(data.size(axis)))).item().to_bool(), RuntimeError,
            "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1)");
@@ -65,7 +71,7 @@ Tensor reduced_by_segment(Tensor data, std::string_view reduce, Tensor lengths, 
   const Reduction how = reduction(reduce);
   const int64_t d = wrap_dim(axis, data.dim());
   const Tensor begins = bounds(lengths, offsets);
-  check_lengths(data, begins, d, unsafe || offsets.defined());
+  check_lengths(data, begins, d, unsafe, offsets.defined());
   const SymInt count = begins.size(-1) - SymInt(1);
   const Tensor segment = segments_of(data, begins, d);
   Sizes sizes = data.sizes();

@@ -77,6 +77,8 @@ Parts even_sections(Tensor self, SymInt sections, int64_t dim) {
            "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims");
   const int64_t count = sections.guard_int();
   FL_CHECK(count > 0, RuntimeError, "number of sections must be larger than 0, got {}", count);
+  constexpr int64_t kMost = int64_t{1} << 28;
+  FL_CHECK(count <= kMost, RuntimeError, "number of sections must be at most {}, got {}", kMost, count);
   const SymInt size = self.size(dim), base = size / SymInt(count), longer = size % SymInt(count);
   Parts out;
   SymInt start = 0;

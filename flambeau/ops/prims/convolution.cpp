@@ -62,6 +62,11 @@ InferResult convolution_rule(const InferCtx& c, int) {
   Sizes sizes{input.sizes[0], channels};
   for (int d = 0; d < w.spatial(); ++d) {
     const SymInt in = input.sizes[2 + d], kernel = weight.sizes[2 + d];
+    FL_CHECK(
+        !transposed || more[d] < w.stride[d] || more[d] < w.dilation[d], RuntimeError,
+        "output padding must be smaller than either stride or dilation, but got output_padding {}, stride "
+        "{} and dilation {}",
+        to_string(more), to_string(w.stride), to_string(w.dilation));
     sizes.push_back(transposed ? w.large_size(d, in, kernel, more[d]) : w.small_size(d, in, kernel));
     FL_CHECK(
         sizes.back() >= SymInt(0), RuntimeError,

@@ -5,6 +5,7 @@
 #include "flambeau/ops/functions.h"
 #include "flambeau/ops/rules.h"
 #include "flambeau/ops/samples.h"
+#include "flambeau/tensor/number_fits.h"
 
 namespace fl {
 namespace {
@@ -50,27 +51,37 @@ InferResult like_rule(const InferCtx& c, int options) {
 Samples of_sizes(samples::MakeSamples make) { return samples::custom(make, {.gradient = false}); }
 
 void define_full(OpTable& t) {
-  t.define(full, {.doc = "fill_value in every place. The dtype is that of the number unless given.",
-                  .tags = kFactory,
-                  .infer =
-                      [](const InferCtx& c, int) {
-                        return InferResult{factory_spec(c, 2, c.ints(0), c.arg(1).scalar().default_dtype())};
-                      },
-                  .lower =
-                      [](const LowerCtx& c) {
-                        return constant_fill(c, [](BodyOps& s, DType d) { return s.number(1, d); });
-                      },
-                  .samples = of_sizes([](SampleMaker& m, const Samples&) {
-                    return std::vector<Sample>{
-                        {{Sizes{2, 3}, 1.5, m.dtype()}, "", ""},
-                        {{Sizes{}, 2}, "0-dim", ""},
-                        {{Sizes{0, 3}, true}, "size 0", ""},
-                        {{Sizes{-1}, 1}, "negative", "RuntimeError: negative dimension -1"}};
-                  })});
+  t.define(full,
+           {.doc = "fill_value in every place. The dtype is that of the number unless given.",
+            .tags = kFactory,
+            .infer =
+                [](const InferCtx& c, int) {
+                  const Scalar value = c.arg(1).scalar();
+                  const TensorSpec s = factory_spec(c, 2, c.ints(0), value.default_dtype());
+                  check_fits(value, s.dtype);
+                  return InferResult{s};
+                },
+            .lower =
+                [](const LowerCtx& c) {
+                  return constant_fill(c, [](BodyOps& s, DType d) { return s.number(1, d); });
+                },
+            .samples = of_sizes([](SampleMaker& m, const Samples&) {
+              return std::vector<Sample>{
+                  {{Sizes{2, 3}, 1.5, m.dtype()}, "", ""},
+                  {{Sizes{}, 2}, "0-dim", ""},
+                  {{Sizes{0, 3}, true}, "size 0", ""},
+                  {{Sizes{-1}, 1}, "negative", "RuntimeError: negative dimension -1"},
+                  {{Sizes{2}, 300, DType::Int8}, "too large", "RuntimeError: type int8 without overflow"}};
+            })});
   t.define(full_like,
            {.doc = "fill_value in every place, with self's sizes, layout, dtype and device unless given.",
             .tags = kLike,
-            .infer = Infer(like_rule, 2),
+            .infer =
+                [](const InferCtx& c, int) {
+                  const InferResult r = like_rule(c, 2);
+                  check_fits(c.arg(1).scalar(), r[0].dtype);
+                  return r;
+                },
             .lower =
                 [](const LowerCtx& c) {
                   return constant_fill(c, [](BodyOps& s, DType d) { return s.number(1, d); });
@@ -110,12 +121,18 @@ void define_empty(OpTable& t) {
                                  FL_CHECK(strides.size() == s.sizes.size(), RuntimeError,
                                           "mismatch in length of strides and shape: {} and {}",
                                           to_string(strides), to_string(s.sizes));
+                                 for (SymInt i : strides)
+                                   FL_CHECK(i.is_symbolic() || i.raw() >= 0, RuntimeError,
+                                            "strides must be non-negative, got {}", to_string(strides));
                                  s.strides.assign(strides.begin(), strides.end());
                                  return InferResult{s};
                                },
                            .lower = zero,
                            .samples = of_sizes([](SampleMaker&, const Samples&) {
-                             return std::vector<Sample>{{{Sizes{2, 3}, Sizes{1, 2}}, "", ""}};
+                             return std::vector<Sample>{
+                                 {{Sizes{2, 3}, Sizes{1, 2}}, "", ""},
+                                 {{Sizes{2}, Sizes{-1}}, "backwards", "RuntimeError: non-negative"},
+                                 {{Sizes{5}, Sizes{int64_t{1} << 62}}, "far", "RuntimeError: overflow"}};
                            })});
   t.define(empty_like, {.doc = "As empty, with self's sizes, layout, dtype and device unless given.",
                         .tags = kLike,

@@ -1,6 +1,7 @@
 // Padding with a number, by reflection and by replication.
 #include "flambeau/ops/functions.h"
 #include "flambeau/ops/samples.h"
+#include "flambeau/tensor/number_fits.h"
 
 namespace fl {
 namespace {
@@ -64,8 +65,11 @@ void define_constant_pad(OpTable& t) {
       {.doc =
            "`value` added before and after each dimension, from the last one on; negative padding cuts off.",
        .tags = Tag::NoInPlace,
-       .infer = [](const InferCtx& c,
-                   int) { return InferResult{padded_spec(c.spec(0), around(c.ints(1), c.spec(0).dim()))}; },
+       .infer =
+           [](const InferCtx& c, int) {
+             check_fits(c.arg(2).scalar(), c.spec(0).dtype);
+             return InferResult{padded_spec(c.spec(0), around(c.ints(1), c.spec(0).dim()))};
+           },
        .lower = lower_constant_pad,
        .grad =
            [](GradCtx& c, const Tensor& g) {

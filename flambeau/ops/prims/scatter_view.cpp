@@ -1,5 +1,7 @@
 #include "flambeau/ops/prims/scatter_view.h"
 
+#include <algorithm>
+
 #include "flambeau/ops/functions.h"
 #include "flambeau/ops/prims/view_geometry.h"
 #include "flambeau/ops/rules.h"
@@ -91,8 +93,24 @@ Lowered lower_strided_scatter(const LowerCtx& c, StoreMode mode) {
   return l;
 }
 
-InferResult strided_scatter_rule(const InferCtx& c, int) {
+/// The places are elements of self, which has memory from `start` on. Symbols are known where they are used.
+void check_places(const TensorSpec& self, const Geometry& g, SymInt start) {
+  const auto symbolic = [](SymInt i) { return i.is_symbolic(); };
+  if (std::ranges::any_of(self.sizes, symbolic) || std::ranges::any_of(g.size, symbolic) ||
+      std::ranges::any_of(g.stride, symbolic) || symbolic(g.offset) || symbolic(start))
+    return;
+  if (product(g.size) == SymInt(0)) return;
+  SymInt last = g.offset;
+  for (size_t d = 0; d < g.size.size(); ++d) last += (g.size[d] - SymInt(1)) * g.stride[d];
+  FL_CHECK(
+      g.offset >= start && last < start + self.numel(), RuntimeError,
+      "setStorage: sizes {}, strides {} and storage offset {} are out of bounds for {} elements from {} on",
+      to_string(g.size), to_string(g.stride), g.offset, self.numel(), start);
+}
+
+InferResult strided_scatter_rule(const InferCtx& c, int from_first) {
   const Geometry g = strided_geometry(c.spec(0), c.arg(2), c.arg(3), c.arg(4));
+  check_places(c.spec(0), g, from_first ? SymInt(0) : c.spec(0).offset);
   InferResult r = scatter_spec(c, g.size);
   // The positions are those of self's layout.
   r[0].strides = c.spec(0).strides;
@@ -230,14 +248,16 @@ void define_strided_scatter(OpTable& t) {
              return std::vector<Sample>{
                  {{x({4, 6}), x({3, 2}), Sizes{3, 2}, Sizes{6, 2}, 1}, "", ""},
                  {{x({6}), x({}), Sizes{}, Sizes{}, 2}, "of 0-dim", ""},
-                 {{x({6}), x({3}), Sizes{2}, Sizes{1}}, "sizes", "RuntimeError: expected src"}};
+                 {{x({6}), x({3}), Sizes{2}, Sizes{1}}, "sizes", "RuntimeError: expected src"},
+                 {{x({6}), x({3}), Sizes{3}, Sizes{3}}, "outside", "RuntimeError: out of bounds"},
+                 {{x({6}), x({1}), Sizes{1}, Sizes{1}, -1}, "before", "RuntimeError: out of bounds"}};
            },
            {.dtypes = dtypes::all})});
   t.define(_as_strided_add,
            {.doc = "self, which has to be dense, with src added to the elements that as_strided() with an "
                    "offset from self's first element would give: the gradient of as_strided.",
             .tags = Tag::NoInPlace,
-            .infer = strided_scatter_rule,
+            .infer = Infer(strided_scatter_rule, 1),
             .lower = [](const LowerCtx& c) { return lower_strided_scatter(c, StoreMode::Add); },
             .grad =
                 [](GradCtx& c, const Tensor& g) {

@@ -266,7 +266,10 @@ Tensor repeated(Tensor self, IntList repeats) {
 Lowered lower_triangle(const LowerCtx& c, bool lower) {
   Lowered l;
   l.sizes = c.out_sizes();
-  const Expr diagonal = c.arg(1).sym_int().expr();
+  // Far outside there is nothing to tell apart, and a row's number can be added.
+  const SymInt given = c.arg(1).sym_int();
+  constexpr int64_t kFar = int64_t{1} << 62;
+  const Expr diagonal = given.is_symbolic() ? given.expr() : Expr(std::clamp(given.raw(), -kFar, kFar));
   const size_t rank = l.sizes.size();
   l.body = [=](BodyOps& s, std::span<const Expr> i, std::span<const Expr>) {
     const Val column = s.index(i[rank - 1]), limit = s.index(i[rank - 2] + diagonal);
@@ -291,6 +294,8 @@ void define_triangles_and_repeat(OpTable& t) {
             {{m.make({2, 4, 3}, o.low, o.high), 1}, "above", ""},
             {{m.make_transposed({4, 4}, o.low, o.high), -2}, "below", ""},
             {{m.make({0, 3}, o.low, o.high)}, "size 0", ""},
+            {{m.make({3, 4}, o.low, o.high), INT64_MAX}, "far above", ""},
+            {{m.make({3, 4}, o.low, o.high), INT64_MIN / 2}, "far below", ""},
             {{m.make({3}, o.low, o.high)}, "vector", "RuntimeError: at least 2 dimensions"}};
       },
       {.dtypes = dtypes::all});

@@ -1,5 +1,7 @@
 #include "flambeau/ops/prims/sort.h"
 
+#include <limits>
+
 #include "flambeau/ops/functions.h"
 #include "flambeau/ops/rules.h"
 #include "flambeau/ops/samples.h"
@@ -11,7 +13,7 @@ constexpr int kDim = 2;
 
 InferResult sort_rule(const InferCtx& c, int) {
   const TensorSpec& in = c.spec(0);
-  check_dtype("sort", in.dtype, Takes::Real);
+  FL_CHECK(!is_complex(in.dtype), TypeError, "Sort does not support complex dtypes, got {}", name(in.dtype));
   wrap_dim(c.arg(kDim).to_int(), in.dim());
   InferResult r = rule::same_as_input().function(c, 0);
   r.push_back(r[0]);
@@ -54,6 +56,8 @@ Pair largest_k(Tensor self, SymInt k, int64_t dim, bool largest, bool) {
 
 Pair kth(Tensor self, SymInt k, int64_t dim, bool keepdim) {
   wrap_dim(dim, self.dim());
+  FL_CHECK(length(self, dim) > SymInt(0), IndexError,
+           "kthvalue(): Expected reduction dim {} to have non-zero size.", dim);
   FL_CHECK(k > SymInt(0) && k <= length(self, dim), RuntimeError,
            "kthvalue(): selected number k out of range for dimension {}: {} of {}", dim, k,
            length(self, dim));
@@ -161,15 +165,20 @@ void define_order_statistics(OpTable& t) {
               return std::vector<Sample>{{{m.make({3, 5}, o.low, o.high), 1}, "", ""},
                                          {{m.make({4, 3}, o.low, o.high), 0, true}, "kept", ""}};
             })});
-  t.define(median,
-           {.doc = "The middle of all elements, of two the lower.",
-            .tags = kTags,
-            .decompose =
-                [](Tensor self) { return std::get<0>(median_along(reshape(self, {SymInt(-1)}), 0, false)); },
-            .samples = options([](SampleMaker& m, const Samples& o) {
-              return std::vector<Sample>{{{m.make({3, 4}, o.low, o.high)}, "", ""},
-                                         {{m.make({}, o.low, o.high)}, "0-dim", ""}};
-            })});
+  t.define(median, {.doc = "The middle of all elements, of two the lower.",
+                    .tags = kTags,
+                    .decompose =
+                        [](Tensor self) {
+                          const Tensor flat = reshape(self, {SymInt(-1)});
+                          if (flat.sizes()[0] == SymInt(0))
+                            return full({}, std::numeric_limits<double>::quiet_NaN(), self.dtype(),
+                                        self.device());
+                          return std::get<0>(median_along(flat, 0, false));
+                        },
+                    .samples = options([](SampleMaker& m, const Samples& o) {
+                      return std::vector<Sample>{{{m.make({3, 4}, o.low, o.high)}, "", ""},
+                                                 {{m.make({}, o.low, o.high)}, "0-dim", ""}};
+                    })});
 }
 
 /// Runs of equal elements after sorting; how many there are depends on the elements.
@@ -317,6 +326,7 @@ void define_counts(OpTable& t) {
            [](Tensor self, Tensor weights, SymInt minlength) {
              FL_CHECK(self.dim() == 1 && is_integral(self.dtype()), RuntimeError,
                       "bincount only supports 1-d non-negative integral inputs.");
+             FL_CHECK(minlength >= SymInt(0), RuntimeError, "minlength should be >= 0, got {}", minlength);
              SymInt size = minlength;
              if (self.sizes()[0] != SymInt(0)) {
                FL_CHECK(amin(self).item().to_int() >= 0, RuntimeError,
@@ -336,7 +346,10 @@ void define_counts(OpTable& t) {
            [](SampleMaker& m, const Samples&) {
              return std::vector<Sample>{{{m.make_index({7}, 0, 4)}, "", ""},
                                         {{m.make_index({7}, 0, 4), m.make({7}), 6}, "weights", ""},
-                                        {{m.make_index({2, 2}, 0, 4)}, "matrix", "RuntimeError: 1-d"}};
+                                        {{m.make_index({2, 2}, 0, 4)}, "matrix", "RuntimeError: 1-d"},
+                                        {{m.make_index({2}, 0, 4), Value(), -1},
+                                         "length",
+                                         "RuntimeError: minlength should be >= 0, got -1"}};
            },
            {.gradient = false})});
 }

@@ -260,7 +260,7 @@ void define_other_dtype(OpTable& t) {
                           .infer =
                               [](const InferCtx& c, int) {
                                 TensorSpec s = c.spec(0);
-                                FL_CHECK(is_complex(s.dtype), RuntimeError,
+                                FL_CHECK(is_complex(s.dtype), TypeError,
                                          "view_as_real is only supported for complex tensors, got {}",
                                          name(s.dtype));
                                 s.dtype = real_dtype(s.dtype);

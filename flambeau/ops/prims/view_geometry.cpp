@@ -218,6 +218,9 @@ Geometry strided_geometry(const TensorSpec& self, const Value& size, const Value
   for (SymInt s : stride.ints()) g.stride.push_back(s);
   FL_CHECK(g.size.size() == g.stride.size(), RuntimeError,
            "mismatch in length of strides and shape: {} and {}", to_string(g.size), to_string(g.stride));
+  for (SymInt s : g.size)
+    FL_CHECK(s.is_symbolic() || s.raw() >= 0, RuntimeError, "as_strided: negative size in {}",
+             to_string(g.size));
   for (SymInt s : g.stride) {
     FL_CHECK(s >= SymInt(0), RuntimeError,
              "as_strided: Negative strides are not supported at the moment, got strides: {}",

@@ -264,9 +264,27 @@ bool lists(std::string_view list, std::string_view name) {
   return list.find(fmt::format(" {} ", name)) != std::string_view::npos;
 }
 
-/// What such an operator wants of the tensors given as out=.
-void check_exact_out(const OpInfo& op, const Arguments& args) {
+/// Whether two tensors whose elements lie together have some in common.
+bool share_elements(const Tensor& a, const Tensor& b) {
+  if (a.storage() != b.storage() || !a.has_data() || !is_non_overlapping_and_dense(a.spec()) ||
+      !is_non_overlapping_and_dense(b.spec()))
+    return false;
+  const auto start = [](const Tensor& t) { return t.offset().expect_int() * size_of(t.dtype()); };
+  const auto end = [&](const Tensor& t) { return start(t) + t.numel().expect_int() * size_of(t.dtype()); };
+  return start(a) < end(b) && start(b) < end(a);
+}
+
+/// What such an operator wants of the tensors given as out=, and cat() of what it joins.
+void check_out(const OpInfo& op, const Arguments& args) {
   if (!op.functional || op.functional->out != &op) return;
+  if (op.schema.name == "cat") {
+    for (const Tensor& part : args[0].tensors())
+      FL_CHECK(
+          !share_elements(part, args.back().tensor()), RuntimeError,
+          "unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
+          "single memory location. Please clone() the tensor before performing the operation.");
+    return;
+  }
   if (kExactOut.find(fmt::format(" {} ", op.schema.name)) == std::string_view::npos) return;
   const DType self = args[0].tensor().dtype();
   const DType made = op.schema.name == "complex" ? complex_dtype(self) : self;
@@ -353,7 +371,7 @@ nb::object call_overloads(const Overloads& overloads, const CallArguments& given
   const OpInfo* op = choose(overloads, prepared.names_out(), prepared.call(), method, args);
   if (!op && prepared.target()) return write_result(overloads, prepared, method);
   if (!op) raise_no_fit(overloads, prepared.call(), method, prepared.names_out());
-  check_exact_out(*op, args);
+  check_out(*op, args);
   nb::object out = run_wrapped(*op, args);
   if (prepared.pins()) out = wrap(pinned(*as_tensor(out)));
   if (prepared.requires_grad()) {

@@ -185,6 +185,13 @@ def test_outputs_that_overlap():
     assert q.a.shape == (2, 2) and q.tau.shape == (2,)
 
 
+def test_cat_into_what_it_joins():
+    whole = torch.zeros(4, 3)
+    with pytest.raises(RuntimeError, match="single memory location"):
+        torch.cat([torch.ones(1, 3), whole[1:]], out=whole)
+    assert torch.cat([torch.ones(1, 3), whole[3:]], out=whole[:2]).tolist() == [[1] * 3, [0] * 3]
+
+
 def test_safe_softmax_of_nothing_has_no_gradient():
     x = torch.tensor([[-math.inf, -math.inf], [1.0, 1.0]], requires_grad=True)
     y = torch.ops.aten._safe_softmax.default(x, 1)

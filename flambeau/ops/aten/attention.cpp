@@ -77,7 +77,7 @@ bool has_form_of_whole(const Tensor& q, const Tensor& k, const Tensor& v, const 
   }
   if (!mask.defined()) return true;
   if (q.dim() > 4 || mask.dim() > 4 || mask.dim() < 2) return false;
-  if (mask.impl()->autograd && dispatch_state().grad_enabled) return false;
+  if (mask.requires_grad() && dispatch_state().grad_enabled) return false;
   const Tensor m = with_batch(mask), x = with_batch(q);
   return fits(m.size(0), x.size(0)) && fits(m.size(1), x.size(1)) && fits(m.size(2), x.size(2)) &&
          fits(m.size(3), k.size(-2));

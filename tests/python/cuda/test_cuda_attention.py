@@ -171,6 +171,22 @@ def test_memory_of_the_scores():
 
 
 @pytest.mark.skipif(not BY_LIBRARY, reason="no GPU with cuDNN")
+def test_masks_made_in_a_compiled_function():
+    q, k, v = (x.cuda().requires_grad_() for x in operands((2, 8, 1024, 64)))
+
+    @fl.compile
+    def f(q, k, v):
+        at = fl.arange(q.shape[2], device=q.device)
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=at[:, None] >= at)
+
+    before = fl.cuda.memory_allocated()
+    out = f(q, k, v)
+    assert fl.cuda.memory_allocated() - before < 2 * 8 * 1024 * 1024 * q.element_size() / 2
+    expected = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    assert (out - expected).abs().max() < 2e-2
+
+
+@pytest.mark.skipif(not BY_LIBRARY, reason="no GPU with cuDNN")
 def test_addresses_that_the_library_does_not_take():
     """Elements that start anywhere: another way to the same numbers."""
     tensors = operands((1, 2, 32, 64))

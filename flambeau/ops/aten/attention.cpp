@@ -46,7 +46,10 @@ Tensor with_batch(const Tensor& x) {
 struct Bias {
   Tensor numbers, sees_nothing;
 };
-Bias bias_of(const Tensor& mask, DType dtype, SymInt queries, SymInt keys) {
+Bias bias_of(const Tensor& given, DType dtype, SymInt queries, SymInt keys) {
+  Tensor mask = given;
+  for (int d = 0; d < 2; ++d)  // repeated for all batches, all heads
+    if (mask.strides()[d].same_as(0)) mask = narrow(mask, d, 0, 1);
   // Far below any score, and twice as much is still a number.
   const double low = dtype == DType::Float16 ? -32752 : -0x1p126;
   Bias b;

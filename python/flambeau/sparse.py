@@ -10,6 +10,7 @@ import importlib
 import flambeau
 
 from . import _C, _utils
+from ._aliases import ALIASES
 from ._C import Tensor
 
 __all__ = ["SparseTensor", "addmm", "as_sparse_gradcheck", "check_sparse_tensor_invariants", "log_softmax",
@@ -45,7 +46,8 @@ class SparseTensor(Tensor):
         name = func.__name__
         if name in ("__get__", "__set__"):
             name = func.__self__.__name__
-        rule = importlib.import_module("._sparse_rules", __package__).RULES.get(name)
+        rules = importlib.import_module("._sparse_rules", __package__).RULES
+        rule = rules.get(name) or rules.get(ALIASES.get(name))
         if rule is not None:
             return rule(*args, **(kwargs or {}))
         if name not in _DESCRIBES:

@@ -282,3 +282,9 @@ def test_invariants():
         fl.sparse_coo_tensor([[0, -1]], [1.0, 2.0], (3,), check_invariants=True)
     with pytest.raises(RuntimeError, match="does not fit"):
         fl.sparse_coo_tensor([[0, 1]], [1.0, 2.0], (3, 3))
+
+
+def test_second_names_of_operators():
+    s = fl.tensor([[0.0, 0.5], [0.0, 0.0]]).to_sparse()
+    assert fl.special.erfinv(s).to_dense().equal(s.to_dense().erfinv())
+    assert fl.arctan(s).to_dense().equal(s.to_dense().atan())

@@ -31,16 +31,43 @@ void hint(const std::string& text) {
     fmt::print(stderr, "flambeau: CUDA graphs: {}\n", text);
 }
 
-/// Temporaries of recordings: those of one stream run one after the other and share them.
-Ref<Storage> shared_arena(Device device, uint64_t queue, int64_t bytes) {
-  static std::mutex mutex;
-  static auto& all = *new std::map<std::tuple<int, uint64_t>, Ref<Storage>>;
-  std::lock_guard lock(mutex);
-  // Arenas that no recording has any more.
-  std::erase_if(all, [](const auto& e) { return e.second->use_count() == 1; });
-  Ref<Storage>& arena = all[{device.index, queue}];
-  if (!arena || arena->bytes() < bytes) arena = make_ref<Storage>(bytes, device);
-  return arena;
+/// Temporaries of recordings: those of one stream run one after the other and share memory for the largest of
+/// what programs have asked for so far, at their first runs.
+class Arenas {
+ public:
+  using Queue = std::pair<int, uint64_t>;  // device, stream
+  void want(Queue q, int64_t bytes) {
+    std::lock_guard lock(mutex_);
+    all_[q].wanted.insert(bytes);
+  }
+  void forget(Queue q, int64_t bytes) {
+    std::lock_guard lock(mutex_);
+    auto& wanted = all_[q].wanted;
+    wanted.erase(wanted.find(bytes));
+  }
+  Ref<Storage> get(Queue q, Device device, int64_t bytes) {
+    std::lock_guard lock(mutex_);
+    // Arenas that no recording has any more.
+    for (auto& [queue, arena] : all_)
+      if (arena.memory && arena.memory->use_count() == 1) arena.memory = nullptr;
+    Arena& arena = all_[q];
+    if (!arena.wanted.empty()) bytes = std::max(bytes, *arena.wanted.rbegin());
+    if (!arena.memory || arena.memory->bytes() < bytes) arena.memory = make_ref<Storage>(bytes, device);
+    return arena.memory;
+  }
+
+ private:
+  struct Arena {
+    std::multiset<int64_t> wanted;
+    Ref<Storage> memory;
+  };
+  std::mutex mutex_;
+  std::map<Queue, Arena> all_;
+};
+
+Arenas& arenas() {
+  static Arenas& a = *new Arenas;
+  return a;
 }
 
 bool is_parameter(const Tensor& t) { return t.requires_grad() && t.is_leaf(); }
@@ -131,7 +158,9 @@ Executable::RecordedRuns::RecordedRuns(const Executable& e)
   copied_in_.resize(input_buffers_.size());
 }
 
-Executable::RecordedRuns::~RecordedRuns() = default;
+Executable::RecordedRuns::~RecordedRuns() {
+  if (arena_bytes_ >= 0) arenas().forget({executable_.program_.device.index, queue_}, arena_bytes_);
+}
 
 void Executable::RecordedRuns::give_up(std::string reason) {
   gave_up_ = true;
@@ -202,7 +231,12 @@ std::optional<std::vector<Value>> Executable::RecordedRuns::run(Run& run) {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock || gave_up_) return std::nullopt;
   // The first call makes what is made once, such as scratch memory of libraries.
-  if (calls_++ == 0) note_addresses(run);
+  if (calls_++ == 0) {
+    note_addresses(run);
+    arena_bytes_ = run.plan.arena_bytes;
+    queue_ = executable_.runtime_.current_queue(executable_.program_.device);
+    arenas().want({executable_.program_.device.index, queue_}, arena_bytes_);
+  }
   if (calls_ == 1 || !executable_.runtime_.can_record(executable_.program_.device)) return std::nullopt;
   bool busy = false;
   Recorded* r = find(run, busy);
@@ -250,7 +284,8 @@ Executable::RecordedRuns::Recorded* Executable::RecordedRuns::record(Run& run) {
   Run own(run.plan, run.inputs, run.targets, e.program_.buffers.size(), run.loose.size());
   own.loose = run.loose;
   if (run.plan.arena_bytes > 0)
-    own.arena = r->arena = shared_arena(device, e.runtime_.current_queue(device), run.plan.arena_bytes);
+    own.arena = r->arena =
+        arenas().get({device.index, e.runtime_.current_queue(device)}, device, run.plan.arena_bytes);
   for (size_t n = 0; n < input_buffers_.size(); ++n) {
     const int b = input_buffers_[n], number = e.program_.buffers[b].index;
     const Tensor& t = run.inputs[number];

@@ -49,6 +49,8 @@ class Executable::RecordedRuns {
   std::mutex mutex_;
   int calls_ = 0, recorded_ = 0;
   bool gave_up_ = false;
+  int64_t arena_bytes_ = -1;  // what was asked for, on this stream
+  uint64_t queue_ = 0;
   std::vector<int> input_buffers_;     // of inputs that are not given by value
   std::vector<void*> last_addresses_;  // of those, when they were last noted
   std::vector<bool> copied_in_;        // of those: they have a place of its own

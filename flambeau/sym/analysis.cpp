@@ -42,14 +42,31 @@ std::optional<Expr> join_one(const Expr& e, const Expr& term, const Expr& remain
   return std::nullopt;
 }
 
+// e with c*b*((w + x // b) % m) + c*(x % b), where `term` is the second, as c*((b*w + x) % (b*m)).
+std::optional<Expr> join_two(const Expr& e, const Expr& term, const Expr& remainder, Ranges ranges) {
+  const Expr b = remainder.args()[1], c = without(term, remainder);
+  for (const Expr& other : summands(e))
+    for (const Expr& f : factors(other)) {
+      if (f.kind() != Kind::Mod || !(without(other, f) == c * b)) continue;
+      for (const Expr& q : summands(f.args()[0])) {
+        if (q.kind() != Kind::FloorDiv || !(q.args()[1] == b) || !(mod(q.args()[0], b) == remainder))
+          continue;
+        const Expr x = b * (f.args()[0] - q) + q.args()[0];
+        return e - term - other + c * mod(x, b * f.args()[1], ranges);
+      }
+    }
+  return std::nullopt;
+}
+
 // An index taken apart and put together again.
-Expr join_divisions(Expr e) {
+Expr join_divisions(Expr e, Ranges ranges) {
   for (bool again = true; again;) {
     again = false;
     for (const Expr& term : summands(e)) {
       for (const Expr& f : factors(term)) {
         if (f.kind() != Kind::Mod) continue;
         auto joined = join_one(e, term, f);
+        if (!joined) joined = join_two(e, term, f, ranges);
         if (!joined) continue;
         e = *joined;
         again = true;
@@ -79,7 +96,7 @@ Expr rebuild(const Expr& e, const Map& map, Ranges ranges) {
     case Kind::Add: {
       Expr out(0);
       for (const Expr& a : args) out += a;
-      return join_divisions(out);
+      return join_divisions(out, ranges);
     }
     case Kind::Mul: {
       Expr out(1);
@@ -125,6 +142,14 @@ std::optional<Expr> find_atom(const Expr& e) {
 
 bool nonnegative(const Expr& e, Ranges ranges, int depth);
 
+// Whether products of two such expressions stay far from the ends of int64.
+bool is_small(const Expr& e) {
+  return std::ranges::all_of(summands(e), [](const Expr& t) {
+    const Expr& head = factors(t)[0];
+    return !head.is_const() || std::abs(head.value()) < int64_t{1} << 30;
+  });
+}
+
 // e with the atom replaced by a bound of it that can only make e smaller; nothing if no such bound is known.
 std::optional<Expr> lower_by_atom(const Expr& e, const Expr& atom, Ranges ranges, int depth) {
   // e == c * atom + r, treating the atom as a symbol.
@@ -146,7 +171,9 @@ std::optional<Expr> lower_by_atom(const Expr& e, const Expr& atom, Ranges ranges
       // y * (x // y) lies in [x - y + 1, x]; with x >= 0 the quotient itself is in [0, x].
       if (!positive) {
         if (auto k = exact_divide(c, y)) return r + *k * x;
-        return nonnegative(x, ranges, depth + 1) ? std::optional(r + c * x) : std::nullopt;
+        // y * e >= y * r + c * x; and an integer is not negative where y times it is above -y.
+        if (is_small(y) && is_small(r) && is_small(c * x)) return y * r + c * x + y - 1;
+        return std::nullopt;
       }
       if (auto k = exact_divide(c, y)) return r + *k * (x - y + 1);
       return nonnegative(x, ranges, depth + 1) ? std::optional(r) : std::nullopt;

@@ -278,6 +278,36 @@ Expr operator*(const Expr& a, const Expr& b) {
   return memo.get(a, b, [&] { return product_of(a, b); });
 }
 
+namespace {
+/// step * count + rest with 0 <= rest < step and step a divisor, above 1, of a constant.
+struct Steps {
+  int64_t step;
+  Expr count, rest;
+};
+std::optional<Steps> in_steps(const Expr& e, const Expr& divisor, Ranges ranges) {
+  if (!divisor.is_const() || divisor.value() <= 1) return std::nullopt;
+  const std::vector<Term> terms = terms_of(e);
+  std::vector<int64_t> tried;
+  for (const Term& candidate : terms) {
+    const int64_t step = std::gcd(divisor.value(), candidate.coefficient);
+    if (step <= 1 || candidate.atoms.empty() || std::find(tried.begin(), tried.end(), step) != tried.end())
+      continue;
+    tried.push_back(step);
+    std::vector<Term> whole, rest;
+    for (Term t : terms)
+      if (!t.atoms.empty() && t.coefficient % step == 0) {
+        t.coefficient /= step;
+        whole.push_back(std::move(t));
+      } else {
+        rest.push_back(std::move(t));
+      }
+    const Expr left = from_terms(std::move(rest));
+    if (in_range(left, Expr(step), ranges)) return Steps{step, from_terms(std::move(whole)), left};
+  }
+  return std::nullopt;
+}
+}  // namespace
+
 Expr floordiv(const Expr& a, const Expr& b, Ranges ranges) {
   if (a.is_const() && b.is_const()) return Expr(floordiv_int(a.value(), b.value()));
   if (b.is_const(1) || a.is_const(0)) return a;
@@ -305,6 +335,8 @@ Expr floordiv(const Expr& a, const Expr& b, Ranges ranges) {
       if (exact.second.is_const(0)) return quotient + floordiv(exact.first, Expr(b.value() / g), ranges);
     }
   }
+  if (const auto s = in_steps(rest, b, ranges))
+    return quotient + floordiv(s->count, Expr(b.value() / s->step), ranges);
   return quotient + make(Kind::FloorDiv, {rest, b});
 }
 
@@ -318,6 +350,8 @@ Expr mod(const Expr& a, const Expr& b, Ranges ranges) {
   if (rest.kind() == Kind::Mod && b.is_const() && rest.args()[1].is_const() && b.value() > 0 &&
       rest.args()[1].value() % b.value() == 0)
     return mod(rest.args()[0], b, ranges);
+  if (const auto s = in_steps(rest, b, ranges))
+    return Expr(s->step) * mod(s->count, Expr(b.value() / s->step), ranges) + s->rest;
   return make(Kind::Mod, {rest, b});
 }
 

@@ -56,6 +56,40 @@ TEST(Expr, AnIndexOfWindowsIsPutTogether) {
   EXPECT_EQ(simplify(7 * floordiv(in_row, Expr(7)) + mod(p, Expr(7)) + 3, {}), in_row + 3);
 }
 
+TEST(Expr, PiecesOfImagesArePutTogether) {
+  // Pieces of 784 points of images of 56 x 56.
+  const Expr p = Expr::symbol("p"), q = Expr::symbol("q");
+  const Range ranges[] = {{p, Expr(64)}, {q, Expr(784)}};
+  const Expr point = 784 * p + q, row = floordiv(point, 56);
+  EXPECT_EQ(simplify(mod(floordiv(q, 28), 28), ranges), floordiv(q, 28));
+  EXPECT_EQ(simplify(3136 * floordiv(point, 3136) + 56 * mod(row, 56) + mod(point, 56), ranges), point);
+  EXPECT_EQ(simplify(floordiv(point, 3136), ranges), floordiv(p, 4));
+  EXPECT_EQ(simplify(mod(point, 3136), ranges), 784 * mod(p, 4) + q);
+}
+
+TEST(Expr, IndicesThatAreSimplerHaveTheSameValues) {
+  std::mt19937 random(5);
+  const auto number = [&](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
+  };
+  for (int n = 0; n < 3000; ++n) {
+    const int64_t sizes[] = {number(1, 40), number(1, 60)};
+    const Range ranges[] = {{i, Expr(sizes[0])}, {j, Expr(sizes[1])}};
+    const Expr x = number(-3, 60) * i + number(-3, 9) * j + number(-9, 99);
+    const int64_t a = number(1, 12), b = number(1, 12), c = number(1, 5);
+    const Expr e = c * mod(x, a) + c * a * mod(number(0, 3) * i + floordiv(x, a), b) +
+                   number(-2, 2) * floordiv(mod(x, a * b), number(1, 9)) + floordiv(x, a * b);
+    const Expr simple = simplify(e, ranges);
+    for (int k = 0; k < 8; ++k) {
+      const int64_t at[] = {number(0, sizes[0] - 1), number(0, sizes[1] - 1)};
+      const auto value = [&](const Expr& v) { return at[v == j]; };
+      ASSERT_EQ(evaluate(simple, value), evaluate(e, value))
+          << e.str() << " -> " << simple.str() << " at " << at[0] << ", " << at[1] << " below " << sizes[0]
+          << ", " << sizes[1];
+    }
+  }
+}
+
 TEST(Expr, Decide) {
   EXPECT_EQ(decide(Relation::Lt, Expr(1), s), true);
   EXPECT_EQ(decide(Relation::Eq, s, Expr(1)), false);

@@ -35,7 +35,7 @@ struct MachineShape {
     m.lanes = 512;
     m.cuts_columns = true;
     m.rows = {.few_outputs = 10, .many_points = 14, .pieces = 11, .fewer_pieces = true, .least_points = 10};
-    m.columns = {.few_outputs = 13, .many_points = 11, .pieces = 15, .fewer_pieces = true, .least_points = 8};
+    m.columns = {.few_outputs = 13, .many_points = 11, .pieces = 14, .fewer_pieces = true, .least_points = 9};
     m.repeated = 60;
     m.repeats_functions = true;
     m.held_points = 1024;

@@ -24,7 +24,7 @@ using loop::Stage;
 using Kind = GridPlan::Kind;
 
 // Operations of the points that a thread has under way at once.
-constexpr int64_t kStepCost = 96;
+constexpr int64_t kStepCost = 192;
 constexpr int kMostParts = 8;
 
 class Grid : LoopWriter {

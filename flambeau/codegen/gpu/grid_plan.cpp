@@ -147,16 +147,30 @@ class Alignment {
   GridPlan& plan_;
 };
 
+// Whether memory along an axis is other memory for other items, and not read again.
+bool moves_with_items(const Kernel& k, const Expr& axis, const Expr& index) {
+  bool others = false;
+  for (const sym::Range& r : k.outer) {
+    if (r.variable == axis) continue;
+    others = true;
+    if (sym::depends_on(index, r.variable)) return true;
+  }
+  return !others;
+}
+
 // Lanes whose narrowest contiguous access is one of 16 bytes.
 int wanted_lanes(const Kernel& k, const Alignment& alignment) {
-  int64_t narrowest = 0;
+  int64_t narrowest = 0, widest = 0;
   each_access(k, [&](const Stage& stage, int32_t buffer, const Expr& index) {
     if (!alignment.is_contiguous(stage, index)) return;
     const int64_t size = size_of(k.buffers[buffer].dtype);
     narrowest = narrowest ? std::min(narrowest, size) : size;
+    if (moves_with_items(k, alignment.axis(stage)->variable, index)) widest = std::max(widest, size);
   });
   if (narrowest == 0) return 1;
   int lanes = static_cast<int>(std::clamp<int64_t>(kVectorBytes / narrowest, 1, kMostLanes));
+  // Of elements of 4 bytes, a thread's neighbour takes the next 16 bytes, not those after the next.
+  if (widest >= 4) lanes = std::min(lanes, static_cast<int>(kVectorBytes) / 4);
   int64_t cost = 0;
   for (const Stage& stage : k.stages) cost = std::max(cost, loop::point_cost(k, stage));
   while (lanes > 1 && lanes * cost > kVectorCost) lanes /= 2;
@@ -251,6 +265,9 @@ void add_held_versions(const HeldRows& rows, GridPlan& plan) {
     const int threads = static_cast<int>(std::min<uint64_t>(team, static_cast<uint64_t>(warp)));
     add(threads, ceil_divide(vectors, threads));
   } else if (rows.repeats && vectors <= int64_t{plan.team} * most) {
+    const uint64_t team =
+        std::max<uint64_t>(2 * kWarp, ceil_power(ceil_divide(vectors, std::min(most, kHeld))));
+    plan.team = plan.block = static_cast<int>(std::min<uint64_t>(team, static_cast<uint64_t>(plan.team)));
     add(plan.team, ceil_divide(vectors, plan.team));
   }
 }

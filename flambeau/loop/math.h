@@ -7,7 +7,7 @@
 namespace fl::loop {
 
 /// True where op on dtype is to be replaced by expand() before interpretation and code generation: every
-/// transcendental of float32, and of float64 those that libm lacks (erfinv, digamma).
+/// transcendental of float32, and of float64 those that libm lacks.
 bool needs_expansion(ScalarOp op, DType dtype);
 
 /// The value of op on a (and b) in core operations of s; float32 functions are within 4 ulp of the exact

@@ -46,7 +46,7 @@ class Value {
   Value(std::vector<Tensor> list);
   Value(TensorList list) : Value(list.vec()) {}
   Value(SymInt i) : tag_(Tag::Int), raw_(i.raw()) {}
-  Value(int64_t i) : tag_(Tag::Int), raw_(i) {}
+  Value(int64_t i) : Value(SymInt(i)) {}
   Value(int i) : tag_(Tag::Int), raw_(i) {}
   Value(IntList list);
   Value(const Sizes& list) : Value(IntList(list)) {}

@@ -40,7 +40,7 @@ void reset_peak_memory(Device d) { allocator(d).reset_peak(); }
 void empty_cache(Device d) { allocator(d).empty_cache(); }
 
 Storage::Storage(int64_t bytes, Device device)
-    : bytes_(bytes), device_(device), has_data_(device.type != DeviceType::Meta) {
+    : bytes_(bytes), device_(device), has_data_(device.type != DeviceType::Meta), held_(bytes) {
   FL_CHECK(bytes >= 0, RuntimeError, "expected a storage of 0 bytes or more, got {}", bytes);
   if (has_data_ && bytes > 0) data_ = allocator(device).allocate(static_cast<size_t>(bytes));
 }
@@ -61,7 +61,7 @@ void Storage::give_back() {
   if (release_)
     release_(context_);
   else if (data_)
-    allocator(device_).release(data_, static_cast<size_t>(bytes_));
+    allocator(device_).release(data_, static_cast<size_t>(held_));
 }
 
 void Storage::resize(int64_t bytes) {
@@ -71,18 +71,22 @@ void Storage::resize(int64_t bytes) {
     return;
   }
   if (bytes == bytes_) return;
+  if (!release_ && bytes > 0 && bytes <= held_) {
+    bytes_ = bytes;
+    return;
+  }
   void* data = nullptr;
-  if (bytes > 0) {
+  const int64_t held = bytes > 0 ? std::max(bytes, bytes_) : 0;
+  if (held > 0) {
     Allocator& memory = allocator(device_);
-    data = memory.allocate(static_cast<size_t>(bytes));
-    if (const int64_t kept = std::min(bytes, bytes_); kept > 0)
-      memory.copy(data, data_, static_cast<size_t>(kept));
+    data = memory.allocate(static_cast<size_t>(held));
+    if (const int64_t kept = bytes_; kept > 0) memory.copy(data, data_, static_cast<size_t>(kept));
   }
   give_back();
   data_ = data;
   bytes_ = bytes;
   release_ = nullptr;
-  context_ = nullptr;
+  held_ = held;
 }
 
 }  // namespace fl

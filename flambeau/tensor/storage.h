@@ -60,7 +60,8 @@ class Storage : public RefCounted, public FreeListed<Storage> {
   /// Takes a count back to what it was before changes that were undone.
   void restore_version(int64_t v) { version_.store(v, std::memory_order_relaxed); }
   void bump_version() { version_.fetch_add(1, std::memory_order_relaxed); }
-  /// Replaces the memory (resize_, set_data); old contents up to the smaller size are kept.
+  /// Replaces the memory (resize_, set_data); old contents up to the smaller size are kept. Less, but not
+  /// none, stays where it is: tensors that are larger still find memory behind it.
   void resize(int64_t bytes);
 
  private:
@@ -71,8 +72,11 @@ class Storage : public RefCounted, public FreeListed<Storage> {
   int64_t bytes_ = 0;
   Device device_;
   bool has_data_ = true;
-  void (*release_)(void*) = nullptr;
-  void* context_ = nullptr;
+  void (*release_)(void*) = nullptr;  ///< of memory of someone else
+  union {
+    void* context_ = nullptr;  ///< of release_
+    int64_t held_;             ///< without it: the bytes taken from the allocator
+  };
   std::atomic<int64_t> version_{0};
 };
 

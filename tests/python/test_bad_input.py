@@ -82,6 +82,8 @@ CASES = {
         lambda: fl.bincount(fl.tensor([1]), minlength=-1), lambda: fl.ones(3).tensor_split(HUGE),
         lambda: F.conv_transpose1d(fl.ones(1, 1, 3), fl.ones(1, 1, 2), output_padding=1),
         lambda: fl.cdist(fl.ones(2, 3), fl.ones(2, 3), p=-1),
+        lambda: fl.group_norm(fl.ones(1, 4, 2, 2), -2**63),
+        lambda: fl.ones(0).norm(float("inf")), lambda: fl.linalg.vector_norm(fl.ones(2, 0), -1.0, 1),
         lambda: fl.segment_reduce(fl.ones(3), "sum", offsets=fl.tensor([0, 9])),
         lambda: fl.segment_reduce(fl.ones(3), "sum", offsets=fl.tensor([-1, 3])),
     ]),
@@ -104,6 +106,14 @@ def test_a_list_that_holds_itself_is_no_index():
 
 def test_a_list_is_as_long_as_its_items():
     assert fl.tensor(SaysFive([1, 2])).tolist() == [1, 2]
+
+
+def test_memory_of_less_than_a_tensor():
+    x = without_memory(4)
+    assert x.untyped_storage().nbytes() == 4
+    assert x[0].item() == 1 and (x + 1).shape == (5,)
+    x.untyped_storage().resize_(20)
+    assert x.shape == (5,) and x[0].item() == 1
 
 
 def test_numbers_at_the_limits_of_a_dtype():

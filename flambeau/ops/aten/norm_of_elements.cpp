@@ -27,6 +27,12 @@ Tensor norm_of(Tensor self, Scalar ord, Dims dims, bool keepdim, std::optional<D
   FL_CHECK(is_floating(in) || is_complex(in), RuntimeError,
            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got {}", name(in));
   const ReducedDims reduced = ReducedDims::of(dims ? Value(*dims) : Value(), self.dim(), keepdim);
+  if (const double p = ord.to_double(); p < 0 || std::isinf(p))
+    for (const SymInt d : reduced.list_as_sizes())
+      FL_CHECK(self.dim() == 0 || self.size(d.expect_int()) != SymInt(0), RuntimeError,
+               "linalg.vector_norm cannot compute the {} norm of a tensor of sizes {}: dimension {} is empty "
+               "and the operation does not have an identity",
+               p, to_string(self.sizes()), d);
   const Tensor x = to_dtype(self, compute_dtype(in));
   return to_dtype(norm_in_compute_dtype(x, ord.to_double(), reduced.list_as_sizes(), keepdim),
                   real_dtype(in));
@@ -62,6 +68,8 @@ std::vector<Sample> norm_samples(SampleMaker& m, const Samples& o) {
   out.push_back({{m.make_transposed({2, 3, 4}, o.low, o.high)}, "all", ""});
   out.push_back({{x({}), 2}, "0-dim", ""});
   out.push_back({{x({2, 0}), 2, Sizes{1}}, "none", ""});
+  out.push_back({{x({0, 2}), infinity, Sizes{0}}, "inf of none", "RuntimeError: dimension 0 is empty"});
+  out.push_back({{x({0, 2}), -1.0}, "power below 0 of none", "RuntimeError: dimension 0 is empty"});
   out.push_back({{m.make({3}, DType::Int64, 0, 3)}, "integers", "RuntimeError: floating point"});
   return out;
 }

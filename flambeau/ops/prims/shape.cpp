@@ -295,7 +295,7 @@ void define_triangles_and_repeat(OpTable& t) {
             {{m.make_transposed({4, 4}, o.low, o.high), -2}, "below", ""},
             {{m.make({0, 3}, o.low, o.high)}, "size 0", ""},
             {{m.make({3, 4}, o.low, o.high), INT64_MAX}, "far above", ""},
-            {{m.make({3, 4}, o.low, o.high), INT64_MIN / 2}, "far below", ""},
+            {{m.make({3, 4}, o.low, o.high), INT64_MIN}, "far below", ""},
             {{m.make({3}, o.low, o.high)}, "vector", "RuntimeError: at least 2 dimensions"}};
       },
       {.dtypes = dtypes::all});

@@ -2,6 +2,7 @@
 #   make demo    set up, build and run the main example
 #   make test    set up, build and run all tests
 #   make test-pythons  build the Python module for this machine's other interpreters, and test it (PYTHONS=... names them)
+#   make test-breaks   the long test of capture: a break at each instruction, and CPython's own tests compiled
 #   make bench   run the benchmarks (NAMES=... some), beside PyTorch where there is one (make peer, or PEER_PYTHON=...)
 #   make peer    install PyTorch in .peer, for make bench
 #   make check   formatting and layering; make format formats
@@ -9,7 +10,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := demo
-.PHONY: demo test bench peer check format clean build setup configure test-cpp test-python test-pythons
+.PHONY: demo test bench peer check format clean build setup configure test-cpp test-python test-pythons test-breaks
 
 BUILD := $(or $(FLAMBEAU_BUILD_DIR),build)
 PYTHON_ENV := .venv/bin/python
@@ -50,6 +51,10 @@ test-python: test-cpp
 
 test-pythons: build
 	@$(PYTHON_ENV) tools/test_pythons.py $(BUILD) $(PYTHONS)
+
+test-breaks: build
+	@FLAMBEAU_BREAKS=1 FLAMBEAU_CPYTHON_TESTS=all PYTHONPATH=$(BUILD)/python $(PYTHON_ENV) -m pytest -q \
+	  tests/python/capture/test_break_everywhere.py
 
 bench: configure
 	@cmake --build $(BUILD)

@@ -151,7 +151,8 @@ PyTypeObject* make_type() {
   return type;
 }
 
-nb::object make_captured(nb::object function, CompileOptions options, nb::object backend, int break_at) {
+nb::object make_captured(nb::object function, CompileOptions options, nb::object backend,
+                         const capture::Trial& trial) {
   FL_CHECK(PyCallable_Check(function.ptr()), TypeError, "compile(): expected a function, got {}",
            python_type(function));
   check_options(options);
@@ -162,7 +163,7 @@ nb::object make_captured(nb::object function, CompileOptions options, nb::object
   cast(self)->function = function.release().ptr();
   cast(self)->unit =
       new std::shared_ptr<Unit>(std::make_shared<Unit>(std::move(options), std::move(backend)));
-  (*cast(self)->unit)->break_at = break_at;
+  (*cast(self)->unit)->trial = trial;
   return nb::steal(self);
 }
 
@@ -222,7 +223,8 @@ void bind_capture(nb::module_& m) {
   m.def(
       "_capture",
       [](nb::object function, nb::object backend, std::optional<bool> dynamic, bool fullgraph,
-         std::string mode, int recompile_limit, std::string name, int break_at) {
+         std::string mode, int recompile_limit, std::string name, int break_at, int64_t longest,
+         bool everything) {
         const bool named = nb::isinstance<nb::str>(backend);
         CompileOptions options{named ? nb::cast<std::string>(backend) : "aot_eager",
                                dynamic,
@@ -231,11 +233,13 @@ void bind_capture(nb::module_& m) {
                                recompile_limit,
                                std::move(name)};
         return make_captured(std::move(function), std::move(options),
-                             named ? nb::object() : std::move(backend), break_at);
+                             named ? nb::object() : std::move(backend), {break_at, longest, everything});
       },
       nb::arg("function"), nb::kw_only(), nb::arg("backend") = "native", nb::arg("dynamic") = nb::none(),
       nb::arg("fullgraph") = false, nb::arg("mode") = "default", nb::arg("recompile_limit") = 8,
-      nb::arg("name") = "function", nb::arg("break_at") = -1);
+      nb::arg("name") = "function", nb::arg("break_at") = -1, nb::arg("longest") = -1,
+      nb::arg("everything") = false,
+      "compile() of a function. For tests: break_at, longest and everything, as capture::Trial has them.");
 #endif
 }
 

@@ -170,6 +170,7 @@ Builtins::Builtins() {
   deque = type(collections.attr("deque"));
   default_dict = type(collections.attr("defaultdict"));
   default_factory = collections.attr("defaultdict").attr("__dict__").attr("__getitem__")("default_factory");
+  deque_bound = collections.attr("deque").attr("__dict__").attr("__getitem__")("maxlen");
   size = type(nb::module_::import_("flambeau._C").attr("Size"));
   enum_type = type(nb::module_::import_("enum").attr("EnumMeta"));
   const nb::module_ own = nb::module_::import_("flambeau._C");
@@ -302,7 +303,7 @@ bool Builtins::is_constant(PyObject* o) const {
   return t == &PyMethodDescr_Type || t == &PyWrapperDescr_Type || t == &PyGetSetDescr_Type ||
          t == &PyMemberDescr_Type || t == &PyClassMethodDescr_Type || t == &PyProperty_Type ||
          t == &PyStaticMethod_Type || t == &PyClassMethod_Type || t == &PyCode_Type || t == lru_cache ||
-         t == &PyRange_Type || t == &PySlice_Type || PyWeakref_Check(o) || constant_types_.count(t) > 0 ||
+         t == &PyRange_Type || t == &PySlice_Type || PyWeakref_CheckRef(o) || constant_types_.count(t) > 0 ||
          is_function_of_library(t);
 }
 
@@ -339,6 +340,8 @@ bool Builtins::is_named(PyObject* f, const std::unordered_set<std::string>& name
 bool Builtins::is_question(PyObject* function) {
   return is_named(function, {"_has_torch_function", "isinstance", "is_tensor"});
 }
+
+bool Builtins::runs_backward(PyObject* function) { return is_named(function, {"_backward", "_grad"}); }
 
 bool Builtins::changes_tensor(PyObject* function) {
   static const std::unordered_set<std::string> names = {"requires_grad_", "detach_", "_detach_in_place",

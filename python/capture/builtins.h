@@ -36,6 +36,8 @@ class Builtins {
   static bool shows(PyObject* function);
   /// A function of the library that only says what its arguments are.
   static bool is_question(PyObject* function);
+  /// A function of the library that computes gradients.
+  static bool runs_backward(PyObject* function);
   /// A method of tensors that changes what autograd knows of one.
   static bool changes_tensor(PyObject* function);
   static bool is_of_library(PyTypeObject* type);
@@ -48,8 +50,8 @@ class Builtins {
   bool is_module(PyObject* o) const;
 
   PyTypeObject *partial, *deque, *default_dict, *size, *lru_cache, *enum_type, *method_wrapper;
-  PyObject *build_class, *apply;  ///< apply: autograd.Function's, as a function
-  nb::object default_factory;
+  PyObject *build_class, *apply;            ///< apply: autograd.Function's, as a function
+  nb::object default_factory, deque_bound;  ///< descriptors
   nb::object unsupported_error, internal_error;
 
  private:

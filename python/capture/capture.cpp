@@ -15,7 +15,7 @@ Capture::Capture(PyThreadState* thread, Frame* frame, std::vector<nb::object> st
       evaluator_(&world_),
       before_(Modes::now()) {
   world_.set_stand_ins(std::move(stand_ins));
-  world_.break_at = options.break_at;
+  world_.break_at = options.trial.break_at;
   world_.set_varying(options.varying);
   if (options.records_calls) world_.recorder = &recorder_.emplace(world_);
   state_ = {&world_, &evaluator_};
@@ -40,6 +40,7 @@ Attempt Capture::run(int64_t limit) {
   const Evaluator::Result r = evaluator_.run(thread_, copy_.frame(), false, limit);
   a.end = r.end;
   value_ = r.value;
+  if (r.end == Evaluator::End::Return) drop_generators();
   a.modes = Modes::now();
   a.inputs = world_.inputs();
   a.steps = r.end == Evaluator::End::Limit ? limit : world_.root_steps;
@@ -96,7 +97,8 @@ bool Capture::take_over() {
   for (int k = 0; k < code->co_nlocalsplus; ++k) {
     locals_of(f)[k] = nullptr;
     PyObject* o = locals_of(real_)[k];
-    if (!o || (!from_start && !live[static_cast<size_t>(k)])) continue;
+    if (!o || (!from_start && !live[static_cast<size_t>(k)] && !World::ends_with_code(o))) continue;
+    taken_.insert(k);
     PyObject* seen = world_.wrap(o, world_.local(k));
     if (!seen) return false;
     locals_of(f)[k] = seen;
@@ -124,15 +126,41 @@ bool Capture::write_values(Region& region, RecipeWriter& writer) {
   const std::vector<bool>& live = code_info(code).live[static_cast<size_t>(region.next_unit)];
   for (int k = 0; k < code->co_nlocalsplus; ++k) {
     PyObject* o = locals_of(f)[k];
-    region.locals.push_back(o && live[static_cast<size_t>(k)] ? writer.of(o) : -1);
-    if (o && live[static_cast<size_t>(k)] && region.locals.back() < 0) return false;
+    region.locals.push_back(Region::kNothing);
+    if (!o || !live[static_cast<size_t>(k)]) continue;
+    region.locals.back() = is_as_it_was(k) ? Region::kAsItIs : writer.of(o);
+    if (region.locals.back() == -1) return false;
   }
   for (int k = 0; k < depth_of(f); ++k) {
     PyObject* o = stack_of(f)[k];
-    region.stack.push_back(o ? writer.of(o) : -1);
+    region.stack.push_back(o ? writer.of(o) : Region::kNothing);
     if (o && region.stack.back() < 0) return false;
   }
+  // What nothing reads any more still keeps objects that others know alive.
+  for (int k = 0; k < code->co_nlocalsplus; ++k) {
+    PyObject* o = locals_of(f)[k];
+    int& number = region.locals[static_cast<size_t>(k)];
+    if (live[static_cast<size_t>(k)]) continue;
+    if (o ? is_as_it_was(k) : !taken_.count(k))
+      number = Region::kAsItIs;
+    else if (o && (writer.knows(o) || world_.place_of(o) >= 0 || World::ends_with_code(o)))
+      number = writer.of(o);
+    if (number == -1 && !writer.problem.empty()) return false;
+  }
   return true;
+}
+
+// At the end of the call generators that wait in locals end, and run what they have in `finally`.
+void Capture::drop_generators() {
+  Frame* f = copy_.frame();
+  for (int k = 0; k < code_of(f)->co_nlocalsplus; ++k) {
+    PyObject*& o = locals_of(f)[k];
+    if (o && PyGen_CheckExact(o) && world_.place_of(o) < 0) Py_CLEAR(o);
+  }
+}
+
+bool Capture::is_as_it_was(int slot) {
+  return taken_.count(slot) && world_.place_of(locals_of(copy_.frame())[slot]) == world_.local(slot);
 }
 
 namespace {
@@ -157,7 +185,7 @@ Attempt explore(PyThreadState* thread, Frame* frame, int64_t limit, const Captur
 
 Attempt find_end(PyThreadState* thread, Frame* frame, const CaptureOptions& options) {
   constexpr int kTries = 24;
-  Attempt a = explore(thread, frame, -1, options);
+  Attempt a = explore(thread, frame, options.trial.longest, options);
   Break why = a.why;
   const bool raised = a.raised;
   const int64_t farthest = a.operators ? 0 : a.steps;

@@ -28,7 +28,7 @@ struct Attempt {
 };
 
 struct CaptureOptions {
-  int break_at;
+  Trial trial;
   const std::set<std::string>* varying;  ///< names of places whose ints are symbols
   bool records_calls;                    ///< for a backend that is a Python function
 };
@@ -78,6 +78,9 @@ class Capture {
 
   bool take_over();
   bool write_values(Region& region, RecipeWriter& writer);
+  void drop_generators();
+  /// Whether a local holds what it held at the start.
+  bool is_as_it_was(int slot);
 
   WithoutCollection no_collection_;
   PyThreadState* thread_;
@@ -90,6 +93,7 @@ class Capture {
   Modes before_;
   Capturing state_{}, *previous_ = nullptr;
   PyObject* value_ = nullptr;
+  std::set<int> taken_;  ///< locals that the capture began with
 };
 
 /// The largest number of steps that can be captured, its end and reason; nothing is compiled.

@@ -72,7 +72,7 @@ class Maker {
         frame_(frame),
         unit_(unit),
         state_(state),
-        options_{unit.break_at, unit.options.dynamic == false ? nullptr : &state.varying,
+        options_{unit.trial, unit.options.dynamic == false ? nullptr : &state.varying,
                  unit.backend.is_valid()} {}
 
   std::shared_ptr<Region> make(const std::string& reason) {
@@ -102,8 +102,9 @@ class Maker {
         FL_RAISE(UnsupportedError, "fullgraph=True, but the function can't be captured as one graph: {}\n{}",
                  why.reason, why.where);
     }
-    if (found_.steps > 0 && found_.operators > 0) return true;
-    state_.nothing_for = std::max<int64_t>(found_.farthest, 0) + 1;
+    const bool everything = unit_.trial.everything;
+    if (found_.steps > 0 && (found_.operators > 0 || everything)) return true;
+    state_.nothing_for = everything ? 1 : std::max<int64_t>(found_.farthest, 0) + 1;
     return false;
   }
 
@@ -190,7 +191,11 @@ class Maker {
   /// The program once more, with stand-ins for its inputs.
   Tensors run(Region& region, const Tensors& fakes) {
     std::vector<nb::object> stand_ins;
+    region.inference.clear();
     for (size_t k = 0; k < fakes.size(); ++k) {
+      const Tensor* real = as_tensor(nb::handle(found_.inputs[k].real));
+      region.inference.push_back(real && real->impl()->inference);
+      if (region.inference.back()) fakes[k].impl()->inference = true;
       PyTypeObject* type = Py_TYPE(found_.inputs[k].real);
       if (type == &PyLong_Type)
         stand_ins.push_back(integer(fakes[k].sizes()[0]));

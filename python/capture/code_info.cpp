@@ -305,12 +305,15 @@ void pass(const Instruction& i, std::vector<bool>& live) {
   }
 }
 
-bool shows_locals(PyCodeObject* code) {
-  static constexpr const char* kReaders[] = {"locals", "eval",      "exec",        "vars",
-                                             "dir",    "_getframe", "currentframe"};
+bool mentions(PyCodeObject* code, const char* name) {
   for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(code->co_names); ++k)
-    for (const char* name : kReaders)
-      if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(code->co_names, k), name) == 0) return true;
+    if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(code->co_names, k), name) == 0) return true;
+  return false;
+}
+
+bool shows_locals(PyCodeObject* code) {
+  for (const char* name : {"locals", "eval", "exec", "vars", "dir", "_getframe", "currentframe"})
+    if (mentions(code, name)) return true;
   return false;
 }
 
@@ -344,10 +347,14 @@ void find_live(PyCodeObject* code, CodeInfo& info) {
       }
     }
   }
-  // Cells belong to functions as well, which may read them at any time: they are never dropped.
-  for (auto& live : info.live)
+  // super() reads the first argument. Cells belong to functions as well, which may read them at any time:
+  // they are never dropped.
+  const bool has_super = locals > 0 && mentions(code, "super");
+  for (auto& live : info.live) {
+    if (has_super) live[0] = true;
     for (size_t k = 0; k < locals; ++k)
       if (PyBytes_AS_STRING(code->co_localspluskinds)[k] & (CO_FAST_CELL | CO_FAST_FREE)) live[k] = true;
+  }
 }
 
 }  // namespace
@@ -355,17 +362,17 @@ void find_live(PyCodeObject* code, CodeInfo& info) {
 std::string name_of(const Instruction& i) { return table().at[i.code].name; }
 
 const CodeInfo& code_info(PyCodeObject* code) {
-  static auto* known =
-      new std::unordered_map<PyCodeObject*, std::unique_ptr<CodeInfo>>;  // under Python's lock
-  std::unique_ptr<CodeInfo>& info = (*known)[code];
-  if (!info) {
-    Py_INCREF(code);
-    info = std::make_unique<CodeInfo>();
+  static const Py_ssize_t index = new_code_field([](void* info) { delete static_cast<CodeInfo*>(info); });
+  void* known = code_field(code, index);
+  if (!known) {
+    auto info = std::make_unique<CodeInfo>();
     read_instructions(code, *info);
     read_handlers(code, *info);
     find_live(code, *info);
+    known = info.release();
+    set_code_field(code, index, known);
   }
-  return *info;
+  return *static_cast<const CodeInfo*>(known);
 }
 
 void rewind_generator(PyObject* o) {

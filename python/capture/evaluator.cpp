@@ -147,19 +147,23 @@ Status Run::locals_and_stack(const Instruction& i) {
     }
     case Op::StoreFast:
       return store_fast(i.arg);
-    case Op::StoreFastLoadFast:
-      store_fast(i.arg >> 4);
-      return load_fast(i.arg & 15);
-    case Op::StoreFastStoreFast:
-      store_fast(i.arg >> 4);
-      return store_fast(i.arg & 15);
+    case Op::StoreFastLoadFast: {
+      const Status s = store_fast(i.arg >> 4);
+      return s == Status::Next ? load_fast(i.arg & 15) : s;
+    }
+    case Op::StoreFastStoreFast: {
+      const Status s = store_fast(i.arg >> 4);
+      return s == Status::Next ? store_fast(i.arg & 15) : s;
+    }
     case Op::DeleteFast:
       if (!locals[i.arg]) return unbound(i.arg);
+      if (!may_drop(locals[i.arg])) return Status::Error;
       Py_CLEAR(locals[i.arg]);
       return Status::Next;
     case Op::LoadConst:
       return push_new(constant(i.arg));
     case Op::PopTop:
+      if (!may_drop(peek(1))) return Status::Error;
       Py_XDECREF(pop());
       return Status::Next;
     case Op::PushNull:
@@ -225,6 +229,7 @@ Status Run::load_fast(int slot) { return locals[slot] ? push_new(locals[slot]) :
 Status Run::store_fast(int slot) {
   if (world && world->recorder)
     world->recorder->name(peek(1), PyTuple_GET_ITEM(code->co_localsplusnames, slot));
+  if (!may_drop(locals[slot])) return Status::Error;
   PyObject* old = std::exchange(locals[slot], pop());
   Py_XDECREF(old);
   return Status::Next;

@@ -42,6 +42,32 @@ Linked::~Linked() {
 }
 #endif
 
+#if PY_VERSION_HEX >= 0x030c0000
+Py_ssize_t new_code_field(void (*free)(void*)) { return PyUnstable_Eval_RequestCodeExtraIndex(free); }
+
+void* code_field(PyCodeObject* code, Py_ssize_t field) {
+  void* data = nullptr;
+  PyUnstable_Code_GetExtra(reinterpret_cast<PyObject*>(code), field, &data);
+  return data;
+}
+
+void set_code_field(PyCodeObject* code, Py_ssize_t field, void* data) {
+  PyUnstable_Code_SetExtra(reinterpret_cast<PyObject*>(code), field, data);
+}
+#else
+Py_ssize_t new_code_field(void (*free)(void*)) { return _PyEval_RequestCodeExtraIndex(free); }
+
+void* code_field(PyCodeObject* code, Py_ssize_t field) {
+  void* data = nullptr;
+  _PyCode_GetExtra(reinterpret_cast<PyObject*>(code), field, &data);
+  return data;
+}
+
+void set_code_field(PyCodeObject* code, Py_ssize_t field, void* data) {
+  _PyCode_SetExtra(reinterpret_cast<PyObject*>(code), field, data);
+}
+#endif
+
 Frame* caller_of(const Frame* f) {
   Frame* below = f->previous;
 #if PY_VERSION_HEX >= 0x030c0000

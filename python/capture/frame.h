@@ -22,6 +22,7 @@
 extern "C" {
 PyAPI_FUNC(int) _PyObject_GetMethod(PyObject* o, PyObject* name, PyObject** method);
 PyAPI_FUNC(int) _PySet_Update(PyObject* set, PyObject* more);
+PyAPI_FUNC(int) _PySet_NextEntry(PyObject* set, Py_ssize_t* at, PyObject** key, Py_hash_t* hash);
 PyAPI_FUNC(int) _PyDict_MergeEx(PyObject* dict, PyObject* more, int override);
 }
 #endif
@@ -75,6 +76,11 @@ inline bool waits(const PyGenObject* generator) {
   return generator->gi_frame_state == FRAME_SUSPENDED;
 #endif
 }
+/// A field of all code objects for data of ours, and what frees it with a code.
+Py_ssize_t new_code_field(void (*free)(void*));
+/// Null where nothing was set.
+void* code_field(PyCodeObject* code, Py_ssize_t field);
+void set_code_field(PyCodeObject* code, Py_ssize_t field, void* data);
 Frame* current_frame(PyThreadState* thread);
 /// The frame below one, of a function or module; null at the end.
 Frame* caller_of(const Frame* f);

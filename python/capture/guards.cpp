@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "builtins.h"
 #include "snapshot.h"
 
 namespace fl::python::capture {
@@ -47,7 +48,6 @@ Py_ssize_t length(PyObject* o) {
              : -1;
 }
 
-/// a and b are the same value of one type; for what compares_in_c().
 bool equal(PyObject* a, PyObject* b) {
   if (a == b) return true;
   if (Py_TYPE(a) != Py_TYPE(b)) return false;
@@ -74,7 +74,7 @@ bool has_keys(PyObject* dict, PyObject* expected) {
   if (reinterpret_cast<PyObject*>(Py_TYPE(dict)) != PyTuple_GET_ITEM(expected, 0)) return false;
   if (PyDict_GET_SIZE(dict) + 1 != PyTuple_GET_SIZE(expected)) return false;
   Py_ssize_t k = 1;
-  if (PyODict_Check(dict)) {  // its order is not that of the dict below it
+  if (PyODict_Check(dict) && PyDict_GET_SIZE(dict) > 1) {  // its order is not that of the dict below it
     const nb::object keys = nb::steal(PyODict_Type.tp_iter(dict));
     while (PyObject* key = PyIter_Next(keys.ptr())) {
       const nb::object owned = nb::steal(key);
@@ -87,6 +87,37 @@ bool has_keys(PyObject* dict, PyObject* expected) {
     if (!same_key(key, PyTuple_GET_ITEM(expected, k++))) return false;
   return true;
 }
+
+/// Item `index` of a set, or key of a dict.
+PyObject* key_at(PyObject* o, Py_ssize_t index) {
+  PyObject *key, *value;
+  Py_hash_t hash;
+  Py_ssize_t at = 0;
+  if (PyAnySet_Check(o)) {
+    while (_PySet_NextEntry(o, &at, &key, &hash))
+      if (index-- == 0) return key;
+    return nullptr;
+  }
+  while (PyDict_Check(o) && PyDict_Next(o, &at, &key, &value))
+    if (index-- == 0) return key;
+  return nullptr;
+}
+
+bool has_items(PyObject* set, PyObject* expected) {
+  if (reinterpret_cast<PyObject*>(Py_TYPE(set)) != PyTuple_GET_ITEM(expected, 0)) return false;
+  if (PySet_GET_SIZE(set) + 1 != PyTuple_GET_SIZE(expected)) return false;
+  PyObject* item;
+  Py_hash_t hash;
+  Py_ssize_t k = 1;
+  for (Py_ssize_t at = 0; _PySet_NextEntry(set, &at, &item, &hash);)
+    if (!same_key(item, PyTuple_GET_ITEM(expected, k++))) return false;
+  return true;
+}
+
+/// A method that is a slot of a type in C, bound: `[].__len__`.
+struct Wrapper {
+  PyObject_HEAD PyObject *descriptor, *self;
+};
 
 PyObject* dict_value(PyObject* dict, Py_ssize_t index) {
   PyObject *key, *value;
@@ -119,6 +150,8 @@ std::string difference(const Place& p, PyObject* o) {
       return fmt::format("it is {}, captured for {}", text(o), text(p.expected));
     case Check::Keys:
       return "it has other keys";
+    case Check::Items:
+      return "it has other items, or in another order";
     case Check::TypeVersion:
       return "the class was changed";
     case Check::SameAs:
@@ -129,6 +162,24 @@ std::string difference(const Place& p, PyObject* o) {
 }
 
 }  // namespace
+
+PyObject* self_in_c(PyObject* o) {
+  if (PyCFunction_Check(o)) return PyCFunction_GET_SELF(o);
+  return Py_TYPE(o) == builtins().method_wrapper ? reinterpret_cast<const Wrapper*>(o)->self : nullptr;
+}
+
+void* definition(PyObject* o) {
+  if (PyCFunction_Check(o)) return reinterpret_cast<PyCFunctionObject*>(o)->m_ml;
+  return Py_TYPE(o) == builtins().method_wrapper ? reinterpret_cast<const Wrapper*>(o)->descriptor : nullptr;
+}
+
+PyObject* bind_in_c(PyObject* method, PyObject* self) {
+  if (!PyCFunction_Check(method)) return PyWrapper_New(static_cast<PyObject*>(definition(method)), self);
+  auto* f = reinterpret_cast<PyCFunctionObject*>(method);
+  return PyCMethod_New(f->m_ml, self, f->m_module, PyCFunction_GET_CLASS(method));
+}
+
+bool same_value(PyObject* a, PyObject* b) { return equal(a, b); }
 
 bool compares_in_c(PyObject* o) {
   if (PyTuple_CheckExact(o)) {
@@ -168,8 +219,10 @@ bool holds(const Place& p, PyObject* o, const std::vector<PyObject*>& values) {
       return equal(o, p.expected);
     case Check::Keys:
       return PyDict_Check(o) && has_keys(o, p.expected);
-    case Check::SetEqual:
-      return equal(o, p.expected);
+    case Check::Items:
+      return PyAnySet_Check(o) && has_items(o, p.expected);
+    case Check::Definition:
+      return Py_TYPE(o) == Py_TYPE(p.expected) && definition(o) == definition(p.expected);
     case Check::Code:
       return PyFunction_Check(o) && PyFunction_GET_CODE(o) == PyTuple_GET_ITEM(p.expected, 0) &&
              PyFunction_GET_GLOBALS(o) == PyTuple_GET_ITEM(p.expected, 1);
@@ -224,6 +277,8 @@ PyObject* find(const Place& p, Frame* f, const std::vector<PyObject*>& values) {
       Py_XDECREF(item);  // the deque holds it
       return item;
     }
+    case Step::Key:
+      return key_at(o, p.index);
     case Step::TypeItem:
       return PyType_Check(o) ? _PyType_Lookup(reinterpret_cast<PyTypeObject*>(o), p.key) : nullptr;
     case Step::Cell:
@@ -239,7 +294,7 @@ PyObject* find(const Place& p, Frame* f, const std::vector<PyObject*>& values) {
     case Step::KeywordDefaults:
       return PyFunction_Check(o) ? PyFunction_GET_KW_DEFAULTS(o) : nullptr;
     case Step::MethodSelf:
-      return PyMethod_Check(o) ? PyMethod_GET_SELF(o) : nullptr;
+      return PyMethod_Check(o) ? PyMethod_GET_SELF(o) : self_in_c(o);
     case Step::MethodFunction:
       return PyMethod_Check(o) ? PyMethod_GET_FUNCTION(o) : nullptr;
     case Step::PartialFunction:
@@ -329,7 +384,8 @@ std::string GuardProgram::text(int k, PyCodeObject* code) const {
                                             "of its length",
                                             "equal",
                                             "of its keys",
-                                            "equal as a set",
+                                            "of its items",
+                                            "of its definition",
                                             "of its code",
                                             "unchanged",
                                             "an int of 2 or more",
@@ -385,6 +441,8 @@ std::string place_name(const std::vector<Place>& places, int k, PyCodeObject* co
                  : fmt::format("{}[{}]", parent(), text(p.key));
     case Step::DictValue:
       return fmt::format("value {} of {}", p.index, parent());
+    case Step::Key:
+      return fmt::format("item {} of {}", p.index, parent());
     case Step::ListItem:
     case Step::TupleItem:
     case Step::DequeItem:

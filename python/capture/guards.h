@@ -28,13 +28,14 @@ enum class Step : uint8_t {
   ListItem,    ///< item `index`
   TupleItem,   ///< item `index`
   DequeItem,   ///< item `index`
+  Key,         ///< key or item `index` of a dict or set, in the order of iteration
   TypeItem,    ///< attribute `key` of a type, by its method resolution order
   Cell,        ///< contents of a cell
   FreeCell,    ///< cell `index` of a function's closure
   Code,        ///< a function's code
   Defaults,    ///< its default arguments
   KeywordDefaults,
-  MethodSelf,
+  MethodSelf,  ///< what a method, in Python or C, is bound to
   MethodFunction,
   PartialFunction,
   PartialArguments,
@@ -51,7 +52,8 @@ enum class Check : uint8_t {
   Length,       ///< its type is `expected` and its length `index`
   Equal,        ///< a number or text of the type and value of `expected`
   Keys,         ///< a dict of the type expected[0] whose keys are expected[1:], in order
-  SetEqual,     ///< a set equal to `expected`, of its type
+  Items,        ///< a set of the type expected[0] whose items are expected[1:], in the order of iteration
+  Definition,   ///< a method in C, bound to whatever object: that of `expected`
   Code,         ///< a function of the code expected[0] and the globals expected[1]
   TypeVersion,  ///< a type that was not changed since its version was `index`
   Number,       ///< an int of 0 or more
@@ -73,6 +75,14 @@ using Pairs = std::vector<std::pair<int, int>>;
 std::string place_name(const std::vector<Place>& places, int place, PyCodeObject* code);
 /// Whether looking an object up and comparing it with others of its kind runs C code only.
 bool compares_in_c(PyObject* o);
+/// Whether two such objects are the same value of one type.
+bool same_value(PyObject* a, PyObject* b);
+/// What a method in C is bound to, borrowed; null if it is none.
+PyObject* self_in_c(PyObject* o);
+/// What it does, whatever it is bound to: a PyMethodDef or a descriptor.
+void* definition(PyObject* o);
+/// The same method, bound to another object; new reference.
+PyObject* bind_in_c(PyObject* method, PyObject* self);
 /// Whether an int may stand for others in a graph.
 bool may_vary(PyObject* o);
 

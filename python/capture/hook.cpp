@@ -64,6 +64,8 @@ PyObject* make_generator(World& world, PyThreadState* thread, Frame* f) {
 Done evaluate(PyThreadState* thread, Frame* f, bool throwing) {
   World& world = *capturing->world;
   PyCodeObject* code = code_of(f);
+  // A generator that goes with the capture is not told.
+  if (world.stopped() && throwing && PyErr_ExceptionMatches(PyExc_GeneratorExit)) return {};
   if (world.stopped()) return {world.stop(world.why().reason)};
   if (!has_stack_left()) return {world.stop("recursion is too deep")};
   if (!is_generator(f)) {
@@ -93,9 +95,10 @@ const std::string& package() {
 }
 
 /// Whether frames of a code are never the first of a captured part. They still become a part of what calls
-/// them.
-bool is_skipped(PyCodeObject* code) {
+/// them. everything: only where that must be.
+bool is_skipped(PyCodeObject* code, bool everything) {
   if (code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) return true;
+  if (!(code->co_flags & CO_OPTIMIZED)) return true;  // of a class or module: its names are in a dict
   const std::string& library = standard_library();
   const char* file = PyUnicode_AsUTF8(code->co_filename);
   if (!file) {
@@ -105,8 +108,8 @@ bool is_skipped(PyCodeObject* code) {
   const std::string_view name(file);
   // Optimizers and the like have compiled parts of their own.
   if (name.starts_with(package())) return !name.substr(package().size()).starts_with("nn/");
-  return name.starts_with("<frozen") ||
-         (name.starts_with(library) && name.find("site-packages") == std::string_view::npos);
+  return !everything && (name.starts_with("<frozen") ||
+                         (name.starts_with(library) && name.find("site-packages") == std::string_view::npos));
 }
 
 /// An int that is another one now becomes a symbol in the next capture.
@@ -319,7 +322,7 @@ PyObject* hook(PyThreadState* thread, Frame* f, int throwing) {
   PyCodeObject* code = code_of(f);
   CodeCache& cache = unit->cache(code);
   if (cache.skip) return run_default(thread, f, throwing);
-  if (cache.states.empty() && is_skipped(code)) {
+  if (cache.states.empty() && is_skipped(code, unit->trial.everything)) {
     cache.skip = true;
     return run_default(thread, f, throwing);
   }

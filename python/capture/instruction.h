@@ -163,7 +163,7 @@ struct CodeInfo {
     return nullptr;
   }
 };
-/// Kept as long as the process.
+/// Kept as long as the code.
 const CodeInfo& code_info(PyCodeObject* code);
 
 }  // namespace fl::python::capture

@@ -112,9 +112,34 @@ bool World::may_show(PyObject* o, int depth) {
   if (o == Py_None || o == Py_Ellipsis || PyLong_Check(o) || PyFloat_Check(o) || PyComplex_Check(o) ||
       PyUnicode_Check(o) || PyBytes_Check(o) || PyByteArray_Check(o) || PyRange_Check(o) || PyType_Check(o) ||
       (PyCFunction_Check(o) && (!PyCFunction_GET_SELF(o) || PyModule_Check(PyCFunction_GET_SELF(o)))) ||
-      Builtins::is_of_library(type))
+      (Builtins::is_of_library(type) && !as_tensor(o)))
     return true;
-  stop(fmt::format("the text of a {}, which may show an address, is not captured", type->tp_name));
+  stop(fmt::format("the text of a {}, which may show {}, is not captured", type->tp_name,
+                   as_tensor(o) ? "its elements" : "an address"));
+  return false;
+}
+
+bool World::has_earlier_gradients() const {
+  return std::any_of(inputs_.begin(), inputs_.end(), [](const Input& i) {
+    const Tensor* t = as_tensor(i.real);
+    return t && t->requires_grad() && !t->is_leaf();
+  });
+}
+
+bool World::ends_with_code(PyObject* o) {
+  if (PyGen_CheckExact(o)) return waits(reinterpret_cast<PyGenObject*>(o));
+  static PyObject* finalizer = PyUnicode_InternFromString("__del__");
+  if (is_python_class(Py_TYPE(o)) && _PyType_Lookup(Py_TYPE(o), finalizer)) return true;
+  if (!PyType_SUPPORTS_WEAKREFS(Py_TYPE(o)) || PyType_Check(o)) return false;
+  auto* r = *reinterpret_cast<PyWeakReference**>(reinterpret_cast<char*>(o) + Py_TYPE(o)->tp_weaklistoffset);
+  for (; r; r = r->wr_next)
+    if (r->wr_callback) return true;
+  return false;
+}
+
+bool World::may_drop(PyObject* o) {
+  if (!o || place_of(o) < 0 || !ends_with_code(original(o))) return true;
+  stop(fmt::format("dropping a {}, which may run code, is not captured", Py_TYPE(o)->tp_name));
   return false;
 }
 
@@ -152,10 +177,15 @@ bool World::may_call(PyObject* f, PyObject* const* args, size_t count) {
     fine = b.is_plain(reinterpret_cast<PyDescrObject*>(f)->d_type);
     const std::string n = name();
     if (n.ends_with("__reduce_ex__") || n.ends_with("__dir__") || n.ends_with("__getstate__")) fine = false;
+    if (n == "type.__setattr__" || n == "type.__delattr__") fine = count > 0 && was_made(args[0]);
   } else if (type == b.method_wrapper) {
-    fine = true;
+    fine = !is_opaque(nb::object(nb::handle(f).attr("__self__")).ptr());
   } else if (Builtins::is_of_library(type)) {
     fine = !b.is_forbidden(f);
+    if (fine && Builtins::runs_backward(f) && has_earlier_gradients()) {
+      stop("a backward pass through what was computed before the captured part is not captured");
+      return false;
+    }
   } else if (is_python_class(type)) {
     guard_type(type);
     fine = b.is_plain(type);
@@ -216,7 +246,9 @@ PyObject* World::call(PyObject* f, PyObject* const* args, size_t positional, PyO
       const nb::object name = nb::handle(f).attr("__name__");
       static const nb::handle object = reinterpret_cast<PyObject*>(&PyBaseObject_Type);
       const std::string n = text_of(name);
-      if (n == "__setattr__" || n == "__delattr__" || n == "__getattribute__") {
+      const bool changes = n == "__setattr__" || n == "__delattr__";
+      if (changes && PyType_Check(self.ptr())) return stop(n + " of a class is not captured");
+      if (changes || n == "__getattribute__") {
         function = object.attr(name);
       } else {
         return may_call(f, args, total) ? checked(PyObject_Vectorcall(f, args, positional, keywords))
@@ -258,6 +290,7 @@ PyObject* World::call(PyObject* f, PyObject* const* args, size_t positional, PyO
     const nb::object inner = nb::handle(f).attr("__func__");
     return call(inner.ptr(), args, positional, keywords);
   }
+  if (type == builtins().lru_cache) return call_cached(f, args, positional, keywords);
   if (!may_call(f, args, total)) return nullptr;
   const auto run = [&] { return call_native(f, args, positional, keywords); };
   const bool in_python =

@@ -1,6 +1,7 @@
 #include "recipe.h"
 
 #if FLAMBEAU_CAPTURE
+#include "builtins.h"
 #include "world.h"
 
 namespace fl::python::capture {
@@ -51,6 +52,23 @@ void set_dict_item(PyObject* dict, PyObject* key, PyObject* value) {
 }
 void delete_dict_item(PyObject* dict, PyObject* key) {
   check(PyODict_Check(dict) ? PyODict_DelItem(dict, key) : PyDict_DelItem(dict, key));
+}
+
+/// Calls a method of deque, whatever a class derived from it has.
+void call_deque(PyObject* deque, const char* method, PyObject* arg) {
+  const nb::object f = owned(PyObject_GetAttrString(reinterpret_cast<PyObject*>(builtins().deque), method));
+  owned(PyObject_CallFunctionObjArgs(f.ptr(), deque, arg, nullptr));
+}
+
+/// Makes a set have the items, in their order where that does not depend on what the set had before.
+void assign_set(PyObject* set, const std::vector<nb::object>& made, const std::vector<int>& parts) {
+  const nb::object wanted = owned(PySet_New(nullptr));
+  for (size_t p = 1; p < parts.size(); ++p)
+    check(PySet_Add(wanted.ptr(), made[static_cast<size_t>(parts[p])].ptr()));
+  const nb::object all = owned(PySet_Type.tp_iter(set)), old = owned(PySequence_List(all.ptr()));
+  for (nb::handle item : old)
+    if (!PySet_Contains(wanted.ptr(), item.ptr())) check(PySet_Discard(set, item.ptr()));
+  for (size_t p = 1; p < parts.size(); ++p) check(PySet_Add(set, made[static_cast<size_t>(parts[p])].ptr()));
 }
 
 nb::list keys_of(PyObject* dict) {
@@ -137,6 +155,9 @@ std::vector<nb::object> Recipe::make(const std::vector<PyObject*>& places, const
       case Kind::Method:
         made[k] = owned(PyMethod_New(part(0), part(1)));
         break;
+      case Kind::MethodInC:
+        made[k] = owned(bind_in_c(m.object, part(0)));
+        break;
       case Kind::Cell:
         made[k] = owned(PyCell_New(nullptr));
         break;
@@ -169,8 +190,11 @@ void Recipe::fill(const Make& m, const std::vector<nb::object>& made) const {
         else if (PyAnySet_Check(o))
           check(PySet_Add(o, part(p)));
         else
-          nb::handle(o).attr("append")(nb::handle(part(p)));
+          call_deque(o, "append", part(p));
       }
+      break;
+    case Kind::Bound:
+      check(builtins().deque->tp_init(o, nb::make_tuple(nb::tuple(), nb::handle(part(1))).ptr(), nullptr));
       break;
     case Kind::Update:
       for (size_t p = 1; p < n; p += 2) set_dict_item(o, part(p), part(p + 1));
@@ -196,19 +220,17 @@ void Recipe::fill(const Make& m, const std::vector<nb::object>& made) const {
       if (PyList_Check(o)) {
         check(PyList_SetSlice(o, 0, PyList_GET_SIZE(o), items.ptr()));
       } else {
-        nb::handle(o).attr("clear")();
-        nb::handle(o).attr("extend")(items);
+        call_deque(o, "clear", nullptr);
+        call_deque(o, "extend", items.ptr());
       }
       break;
     }
     case Kind::AssignDict:
       assign_dict(o, made, m.parts);
       break;
-    case Kind::AssignSet: {
-      check(PySet_Clear(o));
-      for (size_t p = 1; p < n; ++p) check(PySet_Add(o, part(p)));
+    case Kind::AssignSet:
+      assign_set(o, made, m.parts);
       break;
-    }
     case Kind::AssignCell:
       check(PyCell_Set(o, n > 1 ? part(1) : nullptr));
       break;

@@ -29,10 +29,12 @@ struct Make {
     Empty,      ///< of class `object`, made by the C type below it
     Exception,  ///< of class `object` with arguments parts[0]
     Method,     ///< function, self
+    MethodInC,  ///< what `object`, a method in C, does, bound to parts[0]
     Cell,
-    Function,  ///< `object` with other closure, defaults, keyword defaults, attributes (-1: none)
+    Function,  ///< like `object`, with closure, defaults, keyword defaults, attributes (-1: none)
     Call,      ///< parts[0](parts[1:])
     // fillings of parts[0]
+    Bound,     ///< a deque by its maximal length
     Extend,    ///< a list, deque or set by the other parts
     Update,    ///< a dict by keys and values
     SetDict,   ///< attributes in the __dict__: keys and values
@@ -84,6 +86,7 @@ class RecipeWriter {
   explicit RecipeWriter(World& world) : world_(world) {}
   /// The number of an object; -1 with `problem` set where it can't be made again.
   int of(PyObject* o);
+  bool knows(PyObject* o) const { return known_.count(o) > 0; }
   /// What the capture changed outside. False with `problem` set.
   bool changes();
   /// Tensors that the recipe takes from the graph.
@@ -109,6 +112,7 @@ class RecipeWriter {
   int instance(PyObject* o);
   int reduced(PyObject* o);
   bool attributes(PyObject* o, int made);
+  bool members(PyObject* o, PyTypeObject* type, int made);
   /// Appends key and value of each item; false where one can't be made.
   bool items(PyObject* dict, std::vector<int>& parts);
   bool sequence_items(PyObject* o, std::vector<int>& parts);

@@ -51,9 +51,10 @@ int RecipeWriter::of(PyObject* o) {
   if (as_tensor(o)) return note(tensor(o));
   if (is_sym_int(o)) return note(number(o));
   if (PyLong_CheckExact(o) && _PyLong_NumBits(o) > 32 && world_.is_address(o)) return fail("an address");
-  if (is_immutable(o)) return note(constant(o));
+  if (is_immutable(o) || world_.is_cached(o)) return note(constant(o));
   if (world_.was_made(o)) {
     if (PyFunction_Check(o)) return function(o);
+    began = world_.made_at(o);
     return fail(fmt::format("a {} that was made in the captured part can't be handed out of it",
                             Py_TYPE(o)->tp_name));
   }
@@ -167,7 +168,14 @@ int RecipeWriter::function(PyObject* o) {
   const std::vector<int> parts{part(f->func_closure), part(f->func_defaults), part(f->func_kwdefaults)};
   for (int p : parts)
     if (p == -1) return -1;
-  const int made = known_[o] = add(Kind::Function, parts, o);
+  // A model without what the function of the capture holds: that would live as long as the region.
+  const nb::object model =
+      nb::steal(PyFunction_NewWithQualName(f->func_code, f->func_globals, f->func_qualname));
+  auto* m = reinterpret_cast<PyFunctionObject*>(model.ptr());
+  Py_SETREF(m->func_name, Py_NewRef(f->func_name));
+  Py_XSETREF(m->func_annotations, Py_XNewRef(f->func_annotations));
+  Py_XSETREF(m->func_doc, Py_XNewRef(f->func_doc));
+  const int made = known_[o] = add(Kind::Function, parts, model.ptr());
   return attributes(o, made) ? made : -1;
 }
 
@@ -181,26 +189,49 @@ bool RecipeWriter::attributes(PyObject* o, int made) {
   return true;
 }
 
+// What the C type of an exception keeps beside its arguments: StopIteration.value, SystemExit.code, ...
+bool RecipeWriter::members(PyObject* o, PyTypeObject* type, int made) {
+  const auto* e = reinterpret_cast<PyBaseExceptionObject*>(o);
+  if (e->cause || e->context || PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(PyExc_UnicodeError)))
+    return fail("an exception with a cause, or of text, that was made in the captured part") >= 0;
+  known_[o] = made;
+  for (PyTypeObject* t = type; t; t = t->tp_base)
+    for (const PyMemberDef* m = t->tp_members; m && m->name; ++m) {
+      if (m->type != T_OBJECT && m->type != T_OBJECT_EX) continue;
+      PyObject* value = *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(o) + m->offset);
+      PyObject* descriptor = PyDict_GetItemString(dict_of_type(t), m->name);
+      if (!value || value == Py_None || !descriptor || Py_TYPE(descriptor) != &PyMemberDescr_Type) continue;
+      const int inner = of(value);
+      if (inner < 0) return false;
+      add(Kind::SetSlot, {made, constant(descriptor), inner});
+    }
+  return true;
+}
+
 int RecipeWriter::instance(PyObject* o) {
   PyTypeObject* type = Py_TYPE(o);
   PyTypeObject* base = builtin_base(type);
-  if (world_.was_made(type_object(o))) return fail("an object of a class that was made in the captured part");
+  if (world_.was_made(type_object(o))) {
+    began = world_.made_at(type_object(o));
+    return fail("an object of a class that was made in the captured part");
+  }
   int made = -1;
   if (PyExceptionInstance_Check(o)) {
     const nb::object args = nb::handle(o).attr("args");
     const int given = of(args.ptr());
     if (given < 0) return -1;
     made = add(Kind::Exception, {given}, type_object(o));
+    if (!members(o, base, made)) return -1;
   } else if (base == &PyLong_Type || base == &PyFloat_Type || base == &PyUnicode_Type) {
     return known_[o] = constant(o);
   } else if (base == &PyBaseObject_Type || base == &PyList_Type || base == &PyDict_Type ||
              base == &PySet_Type || base == &PyODict_Type || base == builtins().deque ||
              base == builtins().default_dict) {
-    if (base == builtins().deque && !nb::handle(o).attr("maxlen").is_none()) {
-      const int none = of(nb::list().ptr()), bound = of(nb::handle(o).attr("maxlen").ptr());
-      made = add(Kind::Call, {constant(type_object(o)), none, bound});
-    } else {
-      made = add(Kind::Empty, {}, type_object(o));
+    made = add(Kind::Empty, {}, type_object(o));
+    if (base == builtins().deque) {
+      PyObject* maximum = builtins().deque_bound.ptr();
+      const nb::object bound = nb::steal(Py_TYPE(maximum)->tp_descr_get(maximum, o, type_object(o)));
+      if (!bound.is_none()) add(Kind::Bound, {made, constant(bound.ptr())});
     }
   } else {
     return fail(fmt::format("a {} that was made in the captured part", type->tp_name));
@@ -239,6 +270,13 @@ int RecipeWriter::instance(PyObject* o) {
 
 // Iterators and other objects in C that say how they are made again.
 int RecipeWriter::reduced(PyObject* o) {
+  if (PyObject* self = self_in_c(o); self && !PyModule_Check(self)) {
+    const int inner = of(self);
+    const nb::object model = nb::steal(bind_in_c(o, Py_None));
+    if (!model.is_valid()) PyErr_Clear();
+    if (!model.is_valid()) return fail("a method in C that was made in the captured part");
+    return inner < 0 ? -1 : add(Kind::MethodInC, {inner}, model.ptr());
+  }
   if (PyGen_Check(o)) return fail("a generator that has begun");
   for (const auto& [type, name] :
        {std::pair{&PyDictKeys_Type, "keys"}, {&PyDictValues_Type, "values"}, {&PyDictItems_Type, "items"}})
@@ -294,7 +332,11 @@ bool RecipeWriter::changes() {
       if (!items(o, parts)) return false;
       add(Kind::AssignDict, std::move(parts));
     } else {
-      const nb::object all = nb::steal(PySequence_List(o));
+      PyTypeObject* base = PyAnySet_Check(o) ? &PySet_Type
+                           : PyList_Check(o) ? &PyList_Type
+                                             : builtins().deque;
+      const nb::object iterator = nb::steal(base->tp_iter(o));
+      const nb::object all = nb::steal(PySequence_List(iterator.ptr()));
       if (!sequence_items(all.ptr(), parts)) return false;
       add(PyAnySet_Check(o) ? Kind::AssignSet : Kind::AssignList, std::move(parts));
     }

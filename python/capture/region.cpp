@@ -45,6 +45,10 @@ void Unit::note_break(const Break& b) {
   if (is_logged("graph_breaks")) fmt::print(stderr, "flambeau: graph break: {}\n{}", b.reason, b.where);
 }
 
+Unit::~Unit() {
+  for (const auto& [code, cache] : codes) Py_DECREF(code);
+}
+
 CodeCache& Unit::cache(PyCodeObject* code) {
   auto [it, is_new] = codes.try_emplace(code);
   if (is_new) Py_INCREF(code);
@@ -75,6 +79,10 @@ bool accepts(Region& region, Frame* frame, std::vector<PyObject*>& places, Tenso
     if (!t && !(o && PyLong_CheckExact(o))) return false;
     if (t && is_late_view(*t)) {
       if (why) *why = "a view's base came to require gradients";
+      return false;
+    }
+    if (t && t->impl()->inference != region.inference[inputs.size()]) {
+      if (why) *why = "a tensor is now, or no longer is, an inference tensor";
       return false;
     }
     inputs.push_back(t ? *t : size_tensor(o));
@@ -158,11 +166,13 @@ PyObject* run_region(Region& region, Frame* frame, const std::vector<PyObject*>&
         t.impl()->inference = true;
   std::vector<nb::object> made = region.recipe.make(places, outputs);
   const auto take = [&](int number) {
-    return number < 0 ? nullptr : nb::object(made[static_cast<size_t>(number)]).release().ptr();
+    return number == Region::kNothing ? nullptr
+                                      : nb::object(made[static_cast<size_t>(number)]).release().ptr();
   };
   region.modes_after.set();
   if (region.returns) return take(region.stack[0]);
-  for (size_t k = 0; k < region.locals.size(); ++k) Py_XSETREF(locals_of(frame)[k], take(region.locals[k]));
+  for (size_t k = 0; k < region.locals.size(); ++k)
+    if (region.locals[k] != Region::kAsItIs) Py_XSETREF(locals_of(frame)[k], take(region.locals[k]));
   const int depth = depth_of(frame);
   for (int k = 0; k < depth; ++k) Py_CLEAR(stack_of(frame)[k]);
   for (size_t k = 0; k < region.stack.size(); ++k) stack_of(frame)[k] = take(region.stack[k]);

@@ -51,8 +51,11 @@ struct Region {
   std::unique_ptr<QuickGuard> quick;
   QuickGuard::Storages storages;  ///< of the inputs that were accepted last
   std::vector<int> inputs;        ///< numbers of the objects that the guards give
+  std::vector<bool> inference;    ///< which inputs are inference tensors
   Recipe recipe;
-  /// Numbers of the recipe; -1: nothing. Locals and stack where the frame goes on, or one value to return.
+  static constexpr int kNothing = -1, kAsItIs = -2;
+  /// Numbers of the recipe, or one of these. Locals and stack where the frame goes on, or one value to
+  /// return.
   std::vector<int> locals, stack;
   bool returns = false;
   int next_unit = 0;
@@ -79,15 +82,23 @@ struct CodeCache {
   bool skip = false;  ///< CPython runs it
 };
 
+/// What tests ask for: where regions end whatever is there, and what is captured without need.
+struct Trial {
+  int break_at = -1;        ///< the code unit of every frame at which a region ends; -1: none
+  int64_t longest = -1;     ///< steps of a region; -1: as far as it goes
+  bool everything = false;  ///< also regions without operators, and frames of the standard library
+};
+
 /// One call of compile(): its options, what was captured, and what happened.
 class Unit {
  public:
   Unit(CompileOptions options, nb::object backend)
       : options(std::move(options)), backend(std::move(backend)) {}
+  ~Unit();
+  Unit(const Unit&) = delete;
   CompileOptions options;
   nb::object backend;  ///< a Python function in the place of the options' backend, or none
-  /// For tests: the code unit of every frame at which a region ends, whatever is there; -1: none.
-  int break_at = -1;
+  Trial trial;
   std::map<PyCodeObject*, CodeCache> codes;
   std::vector<std::shared_ptr<Region>> regions;  ///< all, in order of their capture
   std::vector<Break> breaks;

@@ -52,6 +52,7 @@ struct Run {
     if (world && result < 0) world->checked(nullptr);
     return result;
   }
+  bool may_drop(PyObject* o) { return !world || frame != world->root() || world->may_drop(o); }
   /// Writes the stack's height to the frame.
   void suspend();
   /// Goes to the handler of the exception that is set; false if there is none.

@@ -46,7 +46,7 @@ bool reads_versioned(const Place& p, const std::vector<PyObject*>& values) {
 }
 
 /// Whether a check asks about something that the object may change by itself.
-bool needs_check(Check c) { return c == Check::Length || c == Check::SetEqual || c == Check::Code; }
+bool needs_check(Check c) { return c == Check::Length || c == Check::Items || c == Check::Code; }
 
 }  // namespace
 
@@ -121,7 +121,8 @@ void Snapshot::add(Group& g, int k, const std::vector<Place>& places, const std:
   }
   if (!o) return;
   if (p.check == Check::Keys) {
-    if (!has_version(o) || PyODict_Check(o)) {  // moving an item is no change of the dict below
+    // Moving an item is no change of the dict below.
+    if (!has_version(o) || (PyODict_Check(o) && PyDict_GET_SIZE(o) > 1)) {
       Entry e{Entry::Kind::Recheck};
       e.place = k;
       g.entries.push_back(e);

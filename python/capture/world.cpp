@@ -259,6 +259,7 @@ PyObject* World::wrap(PyObject* real, int at) {
     return Py_NewRef(real);
   }
   if (type == &PyMethod_Type) return wrap_method(real, at);
+  if (self_in_c(real)) return wrap_method_in_c(real, at);
   if (type == builtins().partial) return wrap_partial(real, at);
   if (type == &PyCell_Type) return wrap_cell(real, at);
   if (builtins().is_enumeration(real)) {
@@ -420,7 +421,7 @@ PyObject* World::wrap_dict(PyObject* real, int at) {
   for (Py_ssize_t k = 0; k < PyList_GET_SIZE(keys.ptr()); ++k) {
     PyObject* key = PyList_GET_ITEM(keys.ptr(), k);
     PyTuple_SET_ITEM(expected.ptr(), k + 1, Py_NewRef(key));
-    if (as_tensor(key)) return stop("a dict with tensors as keys is not captured");
+    if (!wrap_key(key, at, k)) return nullptr;
     PyObject* value = PyDict_GetItemWithError(real, key);
     if (!value) return PyErr_Occurred() ? nullptr : stop("a dict changed while it was read");
     const bool by_key = compares_in_c(key);
@@ -447,39 +448,68 @@ PyObject* World::wrap_dict(PyObject* real, int at) {
   return Py_NewRef(shadow.ptr());
 }
 
+bool World::wrap_key(PyObject* key, int container, Py_ssize_t index) {
+  if (is_value(key) || key == Py_None || PyBool_Check(key)) return true;
+  nb::object seen;
+  if (!as_tensor(key)) seen = nb::steal(wrap(key, place(Step::Key, container, nullptr, index)));
+  if (seen.is_valid() && seen.ptr() == key) return true;
+  if (!stopped_) stop(fmt::format("a {} as a key is not captured", Py_TYPE(key)->tp_name));
+  return false;
+}
+
 PyObject* World::wrap_set(PyObject* real, int at) {
-  const nb::object copy = nb::steal(
-      PyAnySet_CheckExact(real) && PyFrozenSet_Check(real) ? PyFrozenSet_New(real) : PySet_New(real));
-  if (!copy.is_valid()) return nullptr;
-  const nb::object iterator = nb::steal(PyObject_GetIter(copy.ptr()));
-  while (PyObject* item = PyIter_Next(iterator.ptr())) {
-    const nb::object owned = nb::steal(item);
-    if ((!compares_in_c(item) && !builtins().is_constant(item) && !builtins().is_enumeration(item)) ||
-        as_tensor(item))
+  const bool frozen = PyFrozenSet_Check(real);
+  nb::object shadow = frozen ? nb::borrow(real) : nb::steal(empty_like(real, &PySet_Type));
+  if (!shadow.is_valid()) return nullptr;
+  Py_DECREF(remember(real, shadow.ptr(), at));
+  const size_t index = shadows_.size() - 1;
+  const nb::object expected = nb::steal(PyTuple_New(PySet_GET_SIZE(real) + 1));
+  PyTuple_SET_ITEM(expected.ptr(), 0, Py_NewRef(type_object(real)));
+  PyObject* item;
+  Py_hash_t hash;
+  Py_ssize_t k = 0;
+  for (Py_ssize_t in = 0; _PySet_NextEntry(real, &in, &item, &hash); ++k) {
+    PyTuple_SET_ITEM(expected.ptr(), k + 1, Py_NewRef(item));
+    if (!compares_in_c(item) && !builtins().is_constant(item) && !builtins().is_enumeration(item))
       return stop(fmt::format("a set with a {} in it is not captured", Py_TYPE(item)->tp_name));
+    if (!wrap_key(item, at, k)) return nullptr;
+    if (!frozen && PySet_Add(shadow.ptr(), item) < 0) return nullptr;
   }
-  if (Py_TYPE(real) != &PySet_Type && Py_TYPE(real) != &PyFrozenSet_Type)
-    return stop("a subclass of set is not captured");
-  const nb::object expected = nb::steal(PySet_Check(real) ? PySet_New(real) : PyFrozenSet_New(real));
-  expect(at, Check::SetEqual, expected.ptr());
-  if (PyFrozenSet_Check(real)) return remember(real, real, at);
-  return remember(real, copy.ptr(), at, expected.ptr());
+  expect(at, Check::Items, expected.ptr());
+  if (frozen) return Py_NewRef(real);
+  // What is added to them has to come to the same place.
+  const auto *own = reinterpret_cast<PySetObject*>(shadow.ptr()),
+             *other = reinterpret_cast<PySetObject*>(real);
+  bool alike = other->fill == other->used && own->mask == other->mask;
+  const nb::object order = nb::steal(PySet_Type.tp_iter(shadow.ptr()));
+  shadows_[index].before = nb::steal(PySequence_List(order.ptr()));
+  for (k = 0; k < PyList_GET_SIZE(shadows_[index].before.ptr()); ++k)
+    alike =
+        alike && PyList_GET_ITEM(shadows_[index].before.ptr(), k) == PyTuple_GET_ITEM(expected.ptr(), k + 1);
+  if (!alike) return stop("a set whose order depends on what was in it before is not captured");
+  return Py_NewRef(shadow.ptr());
 }
 
 PyObject* World::wrap_deque(PyObject* real, int at) {
-  const Py_ssize_t n = PyObject_Length(real);
+  PyTypeObject* base = builtins().deque;
+  const Py_ssize_t n = base->tp_as_sequence->sq_length(real);
   expect(at, Check::Length, type_object(real), n);
-  const nb::object bound = nb::handle(real).attr("maxlen");
+  const nb::object shadow = nb::steal(empty_like(real, base));
+  if (!shadow.is_valid()) return nullptr;
+  Py_DECREF(remember(real, shadow.ptr(), at));
+  const size_t index = shadows_.size() - 1;
   const nb::list items;
   for (Py_ssize_t k = 0; k < n; ++k) {
-    const nb::object item = nb::steal(PySequence_GetItem(real, k));
+    const nb::object item = nb::steal(base->tp_as_sequence->sq_item(real, k));
     const nb::object wrapped = nb::steal(wrap(item.ptr(), place(Step::DequeItem, at, nullptr, k)));
     if (!wrapped.is_valid()) return nullptr;
     PyList_Append(items.ptr(), wrapped.ptr());
   }
-  if (is_python_class(Py_TYPE(real))) return stop("a subclass of deque is not captured");
-  const nb::object shadow = nb::handle(type_object(real))(items, bound);
-  return remember(real, shadow.ptr(), at, items.ptr());
+  PyObject* maximum = builtins().deque_bound.ptr();
+  const nb::object bound = nb::steal(Py_TYPE(maximum)->tp_descr_get(maximum, real, type_object(real)));
+  if (base->tp_init(shadow.ptr(), nb::make_tuple(items, bound).ptr(), nullptr) < 0) return nullptr;
+  shadows_[index].before = items;
+  return Py_NewRef(shadow.ptr());
 }
 
 PyObject* World::wrap_cell(PyObject* real, int at) {
@@ -509,6 +539,15 @@ PyObject* World::wrap_method(PyObject* real, int at) {
     return remember(real, real, at);
   const nb::object shadow = nb::steal(PyMethod_New(function.ptr(), self.ptr()));
   return remember(real, shadow.ptr(), at);
+}
+
+PyObject* World::wrap_method_in_c(PyObject* real, int at) {
+  expect(at, Check::Definition, real);
+  const nb::object self = nb::steal(wrap(self_in_c(real), place(Step::MethodSelf, at)));
+  if (!self.is_valid()) return nullptr;
+  if (self.ptr() == self_in_c(real)) return remember(real, real, at);
+  const nb::object shadow = nb::steal(bind_in_c(real, self.ptr()));
+  return shadow.is_valid() ? remember(real, shadow.ptr(), at) : nullptr;
 }
 
 PyObject* World::wrap_partial(PyObject* real, int at) {
@@ -558,8 +597,9 @@ bool World::is_changed(const Shadow& s) {
     }
     return false;
   }
-  if (PyAnySet_Check(now)) return PyObject_RichCompareBool(now, before, Py_NE) != 0;
-  const nb::object items = nb::steal(PySequence_List(now));  // a deque
+  // A set or a deque.
+  const nb::object all = nb::steal((PySet_Check(now) ? &PySet_Type : builtins().deque)->tp_iter(now));
+  const nb::object items = nb::steal(PySequence_List(all.ptr()));
   return !same_items(items.ptr());
 }
 

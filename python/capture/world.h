@@ -80,6 +80,11 @@ class World {
   /// Whether the text of an object is the same for every object like it: does not show an address. Otherwise
   /// ends the capture.
   bool may_show(PyObject* o, int depth = 0);
+  /// Whether a value of the root frame may go. Not if it is from outside and its end could run code, which
+  /// the program would see. Otherwise ends the capture.
+  bool may_drop(PyObject* o);
+  /// Whether the end of an object from outside can run code of the program.
+  static bool ends_with_code(PyObject* o);
   /// Truth of a value; -1 with an error set.
   int truth(PyObject* o);
 
@@ -122,7 +127,11 @@ class World {
   }
   /// Functions and classes that the capture made.
   bool was_made(PyObject* o) const { return made_.count(o) > 0; }
-  void note_made(PyObject* o) { made_.insert(keep(o)); }
+  void note_made(PyObject* o) { made_.emplace(keep(o), root_steps); }
+  /// Whether a cache of the program has an object, which then is the same one in each run.
+  bool is_cached(PyObject* o) const { return cached_.count(o) > 0; }
+  /// The root's step that made it.
+  int64_t made_at(PyObject* o) const { return made_.at(o); }
 
   struct Shadow {
     PyObject *real, *shadow;
@@ -189,6 +198,9 @@ class World {
   PyObject* wrap_deque(PyObject* real, int place);
   PyObject* wrap_cell(PyObject* real, int place);
   PyObject* wrap_method(PyObject* real, int place);
+  PyObject* wrap_method_in_c(PyObject* real, int place);
+  /// Key or item `index` of a dict or set, which stays what it is. False where it can't.
+  bool wrap_key(PyObject* key, int container, Py_ssize_t index);
   PyObject* wrap_partial(PyObject* real, int place);
   PyObject* empty_like(PyObject* real, PyTypeObject* base);
 
@@ -206,10 +218,15 @@ class World {
   /// What the capture wrote to an object or the dict of a module: a dict; null: nothing.
   PyObject* overlay_of(PyObject* target) const;
   PyObject* make_overlay(PyObject* target, int place, bool is_globals);
+  PyObject* call_cached(PyObject* f, PyObject* const* args, size_t positional, PyObject* keywords);
+  /// What the program has changed outside so far: other numbers after other changes.
+  std::vector<size_t> state(size_t shadows) const;
   PyObject* call_native(PyObject* f, PyObject* const* args, size_t positional, PyObject* keywords);
   /// Whether a function in C may run; otherwise ends the capture.
   bool may_call(PyObject* f, PyObject* const* args, size_t count);
   static PyObject* operator_function(const char* name);
+  /// Whether a tensor that was read was computed from others for which gradients are wanted.
+  bool has_earlier_gradients() const;
 
   Frame* root_;
   bool stopped_ = false;
@@ -230,7 +247,9 @@ class World {
   std::vector<nb::object> stand_ins_;
   const std::set<std::string>* varying_ = nullptr;
   std::unordered_map<int, size_t> number_index_;  // by place
-  std::unordered_set<PyObject*> opaque_, cells_, made_, raised_;
+  std::unordered_set<PyObject*> opaque_, cells_, raised_, cached_;
+  std::unordered_map<PyObject*, int64_t> made_;
+  nb::dict cached_results_;  ///< of functions under functools.lru_cache
   std::vector<Overlay> overlays_;
   std::unordered_map<PyObject*, size_t> overlay_index_;
   std::unordered_map<PyObject*, PyObject*> full_dicts_;  // object -> shadow of its __dict__

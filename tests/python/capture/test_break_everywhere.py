@@ -1,12 +1,16 @@
-"""A region may end at any instruction: every program, with a break asked for at some of its instructions.
+"""A region may end at any instruction, and any instruction may be captured.
 
-FLAMBEAU_BREAKS=N: at every N-th instruction (by default 97 of code units; 1 tries all of them).
+Each program runs with a break asked for at some of its instructions, and under trials of
+cpython_tests.TRIALS, in which regions are of one instruction, or few, without need for an operator.
+FLAMBEAU_BREAKS=N: at every N-th instruction (by default 97 of code units; 1: at all, and under all trials).
+FLAMBEAU_CPYTHON_TESTS=all, or names of modules: which of CPython's own tests run (by default: a few).
 """
 import os
 import types
 
+import cpython_tests
 import pytest
-from observe import observe
+from observe import observe, observe_apart
 from program import files, names
 
 import flambeau
@@ -15,6 +19,9 @@ pytestmark = pytest.mark.skipif(not flambeau._C._has_capture,
                                 reason="capture needs another version of CPython")
 EVERY = int(os.environ.get("FLAMBEAU_BREAKS", "97"))
 PROGRAMS = [(path, name) for path in files() for name in names(path)]
+IDS = [f"{path.stem}.{name}" for path, name in PROGRAMS]
+TRIALS = list(cpython_tests.TRIALS.items())
+MODULES = os.environ.get("FLAMBEAU_CPYTHON_TESTS", "scope with generator_stop listcomps").split()
 
 
 def code_of(target):
@@ -24,7 +31,7 @@ def code_of(target):
     return target.__code__
 
 
-@pytest.mark.parametrize("path, name", PROGRAMS, ids=[f"{path.stem}.{name}" for path, name in PROGRAMS])
+@pytest.mark.parametrize("path, name", PROGRAMS, ids=IDS)
 def test_program(path, name):
     units, at = None, sum(map(ord, name)) % EVERY
     while units is None or at < units:
@@ -36,3 +43,27 @@ def test_program(path, name):
         differences = observe(path, name, broken)
         assert not differences, f"break at {at}: " + "\n".join(differences[:10])
         at += EVERY
+
+
+@pytest.mark.parametrize("path, name", PROGRAMS, ids=IDS)
+def test_trials(path, name):
+    """Frames of the standard library are captured, too: a process of its own keeps their changes apart."""
+    one = sum(map(ord, name)) % len(TRIALS)
+    for trial, options in TRIALS if EVERY == 1 else TRIALS[one : one + 1]:
+        differences = observe_apart(path, name, lambda f: flambeau._C._capture(f, **options))
+        assert not differences, f"{trial}: " + "\n".join(differences[:10])
+
+
+@pytest.mark.parametrize("module", cpython_tests.MODULES if MODULES == ["all"] else MODULES)
+def test_cpython(module):
+    pytest.importorskip(f"test.test_{module}", reason="this Python comes without its tests")
+    trials = list(cpython_tests.TRIALS) if MODULES == ["all"] else ["whole", "single"]
+    count, found = cpython_tests.run([module], trials, show=lambda text: None)
+    assert not found, "\n".join(found[:10])
+    assert count
+
+
+def test_a_trial_captures_what_has_no_operators():
+    compiled = flambeau._C._capture(lambda n: [n + 1, str(n)], everything=True, longest=1)
+    assert compiled(1) == [2, "1"]
+    assert len(compiled.explain()["graphs"]) > 2

@@ -141,7 +141,7 @@ class _History:
 
     def add(self, y, s):
         ys = y.dot(s)
-        if ys.item() <= 1e-10:
+        if not ys.item() > 1e-10:  # nor where it is nan
             return
         if len(self.y) == self.size:
             for entries in (self.y, self.s, self.ro):

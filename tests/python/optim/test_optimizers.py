@@ -75,6 +75,22 @@ def test_lbfgs_maximizes_and_keeps_a_tensor_rate():
     np.testing.assert_allclose(x.detach().numpy(), 0, atol=1e-3)
 
 
+def test_lbfgs_takes_no_curvature_that_is_not_a_number():
+    x = fl.tensor([1e100, 2.0], dtype=fl.float64, requires_grad=True)
+    optimizer = optim.LBFGS([x], maximize=True)
+
+    def closure():
+        optimizer.zero_grad()
+        height = (x**4).sum()  # without a bound: the gradient overflows
+        height.backward()
+        return height
+
+    for _ in range(3):
+        height = optimizer.step(closure)
+    state = optimizer.state[x]
+    assert height.item() == float("inf") and state["old_dirs"] == [] and state["H_diag"] == 1
+
+
 def test_lbfgs_finds_the_minimum():
     for search in (None, "strong_wolfe"):
         x = fl.tensor([-1.2, 1.0], dtype=fl.float64, requires_grad=True)

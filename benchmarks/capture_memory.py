@@ -64,7 +64,7 @@ def main():
     def guard_fails(k):
         if k % 8 == 0:
             by_text.reset()
-        by_text(x, "a" * (k % 8) + str(k))
+        by_text(x, "a" * (k % 8) + str(k % 1000 + 1000))
 
     growth("guards that failed", guard_fails, captures)
 

@@ -18,6 +18,8 @@ constexpr int64_t kCopiedBytes = 1 << 20;
 /// Recordings for one layout that may exist at a time, and that are made in all.
 constexpr size_t kAtOnce = 4;
 constexpr int kInAll = 24;
+/// So often an input that another recording made may be elsewhere before it is copied, too.
+constexpr int kMoves = 4;
 /// Layouts of one program that have recordings: each keeps memory for its outputs.
 constexpr int kLayouts = 32;
 
@@ -156,6 +158,7 @@ Executable::RecordedRuns::RecordedRuns(const Executable& e)
       input_buffers_.push_back(static_cast<int>(b));
   last_addresses_.resize(input_buffers_.size());
   copied_in_.resize(input_buffers_.size());
+  moves_.resize(input_buffers_.size());
 }
 
 Executable::RecordedRuns::~RecordedRuns() {
@@ -187,7 +190,8 @@ bool Executable::RecordedRuns::fits(const Recorded& r, const Run& run) const {
 void Executable::RecordedRuns::note_moves(const Run& run) {
   for (size_t n = 0; n < input_buffers_.size(); ++n) {
     const Tensor& t = run.inputs[executable_.program_.buffers[input_buffers_[n]].index];
-    if (t.data() == last_addresses_[n] || is_parameter(t) || Lease::is_one(t.storage()->data())) continue;
+    if (t.data() == last_addresses_[n] || is_parameter(t)) continue;
+    if (Lease::is_one(t.storage()->data()) && ++moves_[n] < kMoves) continue;
     const bool is_target = std::ranges::any_of(run.targets, [&](const Tensor& target) {
       return target.defined() && target.storage() == t.storage();
     });

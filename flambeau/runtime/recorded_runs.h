@@ -53,6 +53,7 @@ class Executable::RecordedRuns {
   uint64_t queue_ = 0;
   std::vector<int> input_buffers_;     // of inputs that are not given by value
   std::vector<void*> last_addresses_;  // of those, when they were last noted
+  std::vector<int> moves_;             // of those: how often they were in another recording's memory
   std::vector<bool> copied_in_;        // of those: they have a place of its own
   std::vector<bool> copied_out_;  // by buffer: outputs that callers keep for long get memory of their own
   std::vector<std::unique_ptr<Recorded>> all_;  // the one that ran last is the last

@@ -36,10 +36,11 @@ class CUDAGraph:
         """Records what this thread puts into the current stream from now on, which can't be the default one.
         Memory comes from the graph's pool, or from that of another graph: pool=graph.pool().
         """
-        if self._graph is None:
-            self._graph = _cuda.Graph(_cuda.current_device())
-        self._graph.begin(pool[1] if pool is not None else 0, capture_error_mode)
-        self._pool = self._graph.pool
+        if self._graph is not None and self._graph.is_recorded:
+            raise RuntimeError("the CUDA graph was recorded already: reset() it first, or make another")
+        made = _cuda.Graph(_cuda.current_device())
+        made.begin(pool[1] if pool is not None else 0, capture_error_mode)
+        self._graph, self._pool = made, made.pool
 
     def capture_end(self):
         self._made().end()
@@ -82,16 +83,16 @@ class CUDAGraph:
         self._made().print(str(debug_path))
 
 
+_streams = {}  # that torch.cuda.graph() records on, by device
+
+
 class graph:
     """with torch.cuda.graph(g): work is recorded in the CUDAGraph g, on a stream of its own or the one given."""
 
-    default_capture_stream = None
-
     def __init__(self, cuda_graph, pool=None, stream=None, capture_error_mode="global"):
         if stream is None:
-            if graph.default_capture_stream is None:
-                graph.default_capture_stream = Stream()
-            stream = graph.default_capture_stream
+            index = _cuda.current_device()
+            stream = _streams[index] if index in _streams else _streams.setdefault(index, Stream())
         self.cuda_graph, self.capture_stream, self.capture_error_mode = cuda_graph, stream, capture_error_mode
         self.pool = () if pool is None else (pool,)
 

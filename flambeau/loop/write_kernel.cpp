@@ -5,6 +5,7 @@
 #include <set>
 
 #include "flambeau/loop/body.h"
+#include "flambeau/loop/merge_softmax.h"
 
 namespace fl::loop {
 namespace {
@@ -80,7 +81,10 @@ class KernelWriter {
       last = std::max(last, (*levels)[k] + (n.reduce.empty() ? 0 : 1));
     }
     for (level_ = 0; level_ <= last; ++level_) write_level();
-    return {builder_.finish(VectorAxis::None), buffers_.list};
+    Kernel k = builder_.finish(VectorAxis::None);
+    const int64_t in_passes = g_.machine.softmax_in_passes;
+    if (in_passes > 0 && is_row_ && row_ > in_passes) merge_softmax(k);
+    return {std::move(k), buffers_.list};
   }
 
   /// Whether a value had to be stored that the first writing had not stored.

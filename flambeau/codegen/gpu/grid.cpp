@@ -25,6 +25,7 @@ using Kind = GridPlan::Kind;
 
 // Operations of the points that a thread has under way at once.
 constexpr int64_t kStepCost = 192;
+constexpr int64_t kRestCost = 512;
 constexpr int kMostParts = 8;
 
 class Grid : LoopWriter {
@@ -33,7 +34,7 @@ class Grid : LoopWriter {
       : LoopWriter(k, module), plan_(plan) {
     start_function(parameter_types(machine));
     mark_kernel();
-    body_ = std::make_unique<GpuBody>(k, function_, b_, machine, plan.serial);
+    body_ = std::make_unique<GpuBody>(k, function_, b_, machine, plan.serial || plan.owners);
     body_->set_arguments(arguments());
     body_->set_alignment([this](int32_t buffer, const sym::Expr& index) {
       return lanes_ > 1 && plan_.is_aligned(buffer, index);
@@ -48,7 +49,9 @@ class Grid : LoopWriter {
   }
 
   void run() {
-    if (plan_.kind == Kind::Points) {
+    if (plan_.owners) {
+      owners();
+    } else if (plan_.kind == Kind::Points) {
       points();
     } else {
       versions();
@@ -177,6 +180,53 @@ class Grid : LoopWriter {
     Value* out = number(1);
     for (size_t n = 0; n < loops; ++n) out = b_.CreateMul(out, body_->scalar(k_.outer[n].size));
     return out;
+  }
+
+  // A thread has one iteration of the column's loop, and all of the others in order.
+  void owners() {
+    Value* items = body_->scalar(owner_items(k_, plan_));
+    Value* first = b_.CreateAdd(b_.CreateMul(block_number_, block_size_), thread_);
+    const Loop l = open_loop(first, items, b_.CreateMul(blocks_, block_size_), "owner");
+    std::vector<sym::Range> others;
+    owner_ = l.variable;
+    for (size_t n = 0; n < k_.outer.size(); ++n) {
+      if (static_cast<int>(n) != plan_.column) {
+        others.push_back(k_.outer[n]);
+        continue;
+      }
+      Value* size = body_->scalar(k_.outer[n].size);
+      body_->set_variable(k_.outer[n].variable, b_.CreateURem(l.variable, size));
+      owner_ = b_.CreateUDiv(l.variable, size);
+    }
+    std::vector<Loop> loops = open_loops(others, others.size());
+    stages();
+    close_loops(loops);
+    close_loop(l);
+  }
+
+  // Stores of elements that belong to the thread; the first owner does what belongs to none.
+  void owned_effects(const Stage& stage) {
+    size_t store = 0;
+    for (const Stage& s : k_.stages) {
+      if (&s == &stage) break;
+      store += s.stores.size();
+    }
+    const auto run_by = [&](Value* owner, auto&& f) {
+      BasicBlock* after = open_if(b_.CreateICmpEQ(owner, owner_), "owned");
+      f();
+      close_if(after);
+    };
+    const int first = first_check(stage);
+    if (!stage.asserts.empty())
+      run_by(number(0), [&] {
+        for (size_t n = 0; n < stage.asserts.size(); ++n)
+          check(stage.asserts[n], first + static_cast<int>(n));
+      });
+    for (const loop::Store& s : stage.stores) {
+      Value* unit = body_->scalar(plan_.owned_by[store++]);
+      const bool collides = loop::may_collide(k_, stage, s);
+      run_by(collides ? b_.CreateAnd(unit, number(plan_.owners - 1)) : number(0), [&] { body_->store(s); });
+    }
   }
 
   // Vectors where memory is aligned, then single points: those that are left over, or all.
@@ -402,20 +452,47 @@ class Grid : LoopWriter {
       close_loop(whole);
     }
     const Loop rest = open_loop(middle, size, one * partial, "rest");
-    for (int p = 0; p < partial; ++p) {
-      Value* base = base_of(rest.variable, p, lanes);
-      BasicBlock* after = open_if(b_.CreateICmpSLT(base, size), "point");
-      begin_inner(0, base, rows);
-      insts(stage, nullptr, 0);
-      accumulators.step(p);
-      effects(stage, inside_);
-      close_if(after);
+    if (partial * cost <= kRestCost) {
+      step_of_existing(stage, accumulators, rest.variable, size, partial, lanes);
+    } else {
+      for (int p = 0; p < partial; ++p) {
+        Value* base = base_of(rest.variable, p, lanes);
+        BasicBlock* after = open_if(b_.CreateICmpSLT(base, size), "point");
+        begin_inner(0, base, rows);
+        insts(stage, nullptr, 0);
+        accumulators.step(p);
+        effects(stage, inside_);
+        close_if(after);
+      }
     }
     close_loop(rest);
     close_loops(loops);
     body_->set_part(0);
     body_->clear_part_variable();
     accumulators.merge();
+  }
+
+  // All loads of a step first, without branches: a point past the end is the first once more, and counts for
+  // nothing.
+  void step_of_existing(const Stage& stage, Accumulators& accumulators, Value* start, Value* size,
+                        int partial, int lanes) {
+    const bool rows = plan_.kind == Kind::Rows;
+    std::vector<Value*> exists;
+    for (int p = 0; p < partial; ++p) {
+      Value* base = base_of(start, p, lanes);
+      exists.push_back(b_.CreateICmpSLT(base, size));
+      bases_[p] = b_.CreateSelect(exists[p], base, number(0));
+      begin_inner(p, bases_[p], rows);
+      insts(stage, nullptr, p);
+    }
+    for (int p = 0; p < partial; ++p) {
+      begin_inner(p, bases_[p], rows);
+      accumulators.step(p, exists[p]);
+    }
+    for (int p = 0; p < partial; ++p) {
+      begin_inner(p, bases_[p], rows);
+      effects(stage, both(exists[p], inside_));
+    }
   }
 
   // A row that is no longer than the vectors that the team's threads hold, without a loop. A vector past the
@@ -485,6 +562,7 @@ class Grid : LoopWriter {
 
   void effects(const Stage& stage, Value* condition) {
     if (stage.asserts.empty() && stage.stores.empty()) return;
+    if (plan_.owners) return owned_effects(stage);
     BasicBlock* after = condition ? open_if(condition, "effects") : nullptr;
     const int first = first_check(stage);
     for (size_t n = 0; n < stage.asserts.size(); ++n) check(stage.asserts[n], first + static_cast<int>(n));
@@ -531,6 +609,7 @@ class Grid : LoopWriter {
   int lanes_ = 1;               // of the version being written
   Value* axis_base_ = nullptr;  // of lanes along the last outer loop
   int axis_level_ = 0;
+  Value* owner_ = nullptr;   // number of the thread among the owners
   Value* inside_ = nullptr;  // whether the thread's columns exist; null: yes
   const sym::Expr* inner_axis_ = nullptr;
   std::vector<Value*> bases_;

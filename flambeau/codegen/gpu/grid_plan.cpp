@@ -291,7 +291,8 @@ bool owned_along(const Kernel& k, const sym::Range* loop, std::vector<Expr>& uni
 
 // Kernels whose threads need nothing of what others store.
 bool plan_owners(const Kernel& k, GridPlan& plan) {
-  if (any_inner(k)) return false;
+  for (const Stage& stage : k.stages)
+    if (!stage.inner.empty()) return false;
   for (const loop::Inst& i : k.insts)
     if (i.kind == loop::InstKind::Load && k.buffers[i.slot].written) return false;
   for (size_t n = 0; n < k.outer.size() && plan.column < 0; ++n) {

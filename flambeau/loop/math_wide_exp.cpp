@@ -90,7 +90,7 @@ Num tanh_f64(const Num& x) {
   const Reduced e = reduce(at_most(abs(x), 20) * -2, kRounder + 1023);
   const Num power = from_bits(bits(e.shifted) << 52);
   const Num w = fma(expm1_polynomial(e.r), power, power - 1);
-  const Num large = w < -0.6, quotient = select(large, w + w + 2, -w) / (w + 2);
+  const Num large = w < -0.7, quotient = select(large, w + w + 2, -w) / (w + 2);
   return copysign(select(large, 1 - quotient, quotient), x);
 }
 

@@ -25,7 +25,6 @@ using Kind = GridPlan::Kind;
 
 // Operations of the points that a thread has under way at once.
 constexpr int64_t kStepCost = 192;
-constexpr int64_t kRestCost = 512;
 constexpr int kMostParts = 8;
 
 class Grid : LoopWriter {
@@ -452,47 +451,20 @@ class Grid : LoopWriter {
       close_loop(whole);
     }
     const Loop rest = open_loop(middle, size, one * partial, "rest");
-    if (partial * cost <= kRestCost) {
-      step_of_existing(stage, accumulators, rest.variable, size, partial, lanes);
-    } else {
-      for (int p = 0; p < partial; ++p) {
-        Value* base = base_of(rest.variable, p, lanes);
-        BasicBlock* after = open_if(b_.CreateICmpSLT(base, size), "point");
-        begin_inner(0, base, rows);
-        insts(stage, nullptr, 0);
-        accumulators.step(p);
-        effects(stage, inside_);
-        close_if(after);
-      }
+    for (int p = 0; p < partial; ++p) {
+      Value* base = base_of(rest.variable, p, lanes);
+      BasicBlock* after = open_if(b_.CreateICmpSLT(base, size), "point");
+      begin_inner(0, base, rows);
+      insts(stage, nullptr, 0);
+      accumulators.step(p);
+      effects(stage, inside_);
+      close_if(after);
     }
     close_loop(rest);
     close_loops(loops);
     body_->set_part(0);
     body_->clear_part_variable();
     accumulators.merge();
-  }
-
-  // All loads of a step first, without branches: a point past the end is the first once more, and counts for
-  // nothing.
-  void step_of_existing(const Stage& stage, Accumulators& accumulators, Value* start, Value* size,
-                        int partial, int lanes) {
-    const bool rows = plan_.kind == Kind::Rows;
-    std::vector<Value*> exists;
-    for (int p = 0; p < partial; ++p) {
-      Value* base = base_of(start, p, lanes);
-      exists.push_back(b_.CreateICmpSLT(base, size));
-      bases_[p] = b_.CreateSelect(exists[p], base, number(0));
-      begin_inner(p, bases_[p], rows);
-      insts(stage, nullptr, p);
-    }
-    for (int p = 0; p < partial; ++p) {
-      begin_inner(p, bases_[p], rows);
-      accumulators.step(p, exists[p]);
-    }
-    for (int p = 0; p < partial; ++p) {
-      begin_inner(p, bases_[p], rows);
-      effects(stage, both(exists[p], inside_));
-    }
   }
 
   // A row that is no longer than the vectors that the team's threads hold, without a loop. A vector past the

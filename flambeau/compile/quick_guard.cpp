@@ -90,11 +90,7 @@ bool QuickGuard::fits(const trace::TracedProgram& p, const Tensors& args) const 
   int64_t symbols[kMaxSymbols] = {};
   for (size_t i = 0; i < args.size(); ++i)
     if (!fits(inputs_[i], args[i], symbols)) return false;
-  for (const trace::GradAssumption& a : p.grad_assumptions)
-    if (p.outer(args, a.target).grad().defined() != a.defined) return false;
-  for (const trace::CapturedInfo& c : p.captured)
-    if (c.grad_of && c.node >= 0 && !p.outer(args, c.grad_of).grad().defined()) return false;
-  return true;
+  return trace::gradient_difference(p, args).empty();
 }
 
 bool QuickGuard::accepts(const trace::TracedProgram& p, const Tensors& args) const {

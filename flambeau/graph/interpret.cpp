@@ -50,6 +50,8 @@ std::vector<Value> interpret(const Graph& g, const std::vector<Value>& inputs, b
     for (const Value& a : n.args) args.push_back(real_argument(a, values, symbols));
     (record ? dispatch : dispatch_below_autograd)(*n.op, args.data(), outs.data());
     values[n.id] = flat_results(*n.op, outs.data());
+    for (size_t i = 0; i < n.outs.size(); ++i)
+      if (n.outs[i].wrapped_number) values[n.id][i].impl()->wrapped_number = true;
     for (int32_t id : dead[n.id]) values[id].clear();
   }
   std::vector<Value> results;

@@ -1,4 +1,5 @@
 #include "flambeau/autograd/autograd.h"
+#include "flambeau/autograd/observed_grad.h"
 #include "flambeau/nn/scheduler.h"
 #include "flambeau/ops/functions.h"
 
@@ -7,7 +8,7 @@ namespace fl::optim {
 static Tensors gradients_of(const Tensors& parameters) {
   Tensors gradients;
   for (const Tensor& p : parameters)
-    if (const Tensor g = p.grad(); g.defined()) gradients.push_back(g);
+    if (const Tensor g = observed_grad(p); g.defined()) gradients.push_back(g);
   return gradients;
 }
 

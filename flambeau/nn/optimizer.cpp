@@ -5,6 +5,7 @@
 #include <set>
 
 #include "flambeau/autograd/autograd.h"
+#include "flambeau/autograd/observed_grad.h"
 #include "flambeau/ops/prims/binary.h"
 #include "flambeau/ops/prims/ternary.h"
 
@@ -57,7 +58,7 @@ void Optimizer::step() {
     std::vector<Update> updates;
     for (size_t i = 0; i < groups_[g].parameters.size(); ++i) {
       const Tensor& p = groups_[g].parameters[i];
-      if (const Tensor gradient = p.grad(); gradient.defined())
+      if (const Tensor gradient = observed_grad(p); gradient.defined())
         updates.push_back({groups_[g].first + i, p, gradient});
     }
     if (updates.empty()) continue;

@@ -5,6 +5,7 @@ namespace fl {
 
 #define FL_DEFINITIONS(X)    \
   X(unary)                   \
+  X(number)                  \
   X(binary)                  \
   X(comparison)              \
   X(ternary)                 \

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "flambeau/base/error.h"
 #include "flambeau/op/dispatch.h"
 #include "flambeau/trace/trace.h"
@@ -87,17 +89,74 @@ bool holds(const sym::ShapeEnv& env, const sym::Guard& g, const graph::SymbolVal
   }
 }
 
-std::string gradient_difference(const TracedProgram& p, const Tensors& args) {
-  for (const GradAssumption& a : p.grad_assumptions)
-    if (p.outer(args, a.target).grad().defined() != a.defined)
-      return fmt::format("a tensor has {}.grad", a.defined ? "no " : "a ");
-  for (const CapturedInfo& c : p.captured)
-    if (c.grad_of && c.node >= 0 && !p.outer(args, c.grad_of).grad().defined())
-      return "a tensor has no .grad";
-  return {};
+/// Whether tensors lie in storages of their own, and these args in none of them.
+bool lie_apart(const Tensors& tensors, const Tensors& args) {
+  std::vector<const Storage*> mine;
+  for (const Tensor& t : tensors) mine.push_back(t.storage().get());
+  std::ranges::sort(mine);
+  return std::ranges::adjacent_find(mine) == mine.end() && std::ranges::none_of(args, [&](const Tensor& a) {
+           return std::ranges::binary_search(mine, static_cast<const Storage*>(a.storage().get()));
+         });
+}
+
+/// Whether a gradient that the graph reads lies where others lie now, and did not then, or the other way.
+bool shares_otherwise(const TracedProgram& p, const Tensors& args, const std::vector<size_t>& captured,
+                      const Tensors& grads) {
+  Tensors then;
+  bool shared = false;
+  for (size_t k : captured) {
+    then.push_back(p.captured[k].tensor);
+    shared = shared || p.captured[k].shares_input >= 0;
+  }
+  if (!shared && lie_apart(then, {}) && lie_apart(grads, args)) return false;
+  for (size_t k = 0; k < grads.size(); ++k) {
+    const CapturedInfo& c = p.captured[captured[k]];
+    for (size_t i = 0; i < args.size(); ++i) {
+      const InputInfo& in = p.inputs[i];
+      const bool was =
+          c.shares_input >= 0 && (static_cast<int>(i) == c.shares_input || in.shares_with == c.shares_input ||
+                                  in.same_as == c.shares_input);
+      if ((args[i].storage() == grads[k].storage()) != was) return true;
+    }
+    for (size_t j = 0; j < k; ++j)
+      if ((grads[j].storage() == grads[k].storage()) !=
+          (p.captured[captured[j]].tensor.storage() == c.tensor.storage()))
+        return true;
+  }
+  return false;
+}
+
+bool same_layout(const TensorSpec& a, const TensorSpec& b) {
+  const auto same = [](SymInt x, SymInt y) { return x.same_as(y); };
+  return a.offset.same_as(b.offset) && std::ranges::equal(a.sizes, b.sizes, same) &&
+         std::ranges::equal(a.strides, b.strides, same);
 }
 
 }  // namespace
+
+std::string gradient_difference(const TracedProgram& p, const Tensors& args) {
+  for (const GradAssumption& a : p.grad_assumptions) {
+    const Tensor grad = p.outer(args, a.target).grad();
+    if (grad.defined() != a.defined) return fmt::format("a tensor has {}.grad", a.defined ? "no " : "a ");
+    if (a.input >= 0 && !grad.is_same(args[a.input])) return "the .grad of a tensor is no input any more";
+  }
+  std::vector<size_t> captured;
+  Tensors grads;
+  for (size_t i = 0; i < p.captured.size(); ++i) {
+    const CapturedInfo& c = p.captured[i];
+    if (!c.grad_of || c.node < 0) continue;
+    const Tensor grad = p.outer(args, c.grad_of).grad();
+    if (!grad.defined()) return "a tensor has no .grad";
+    if (grad.dtype() != c.tensor.dtype() || grad.device() != c.tensor.device() ||
+        grad.requires_grad() != c.tensor.requires_grad() || !same_layout(grad.spec(), c.tensor.spec()))
+      return "the .grad of a tensor has another dtype, device or layout";
+    captured.push_back(i);
+    grads.push_back(grad);
+  }
+  if (shares_otherwise(p, args, captured, grads))
+    return "the .grad of a tensor shares memory with other tensors";
+  return {};
+}
 
 std::string why_not(const TracedProgram& p, const Tensors& args) {
   if (args.size() != p.inputs.size())

@@ -84,7 +84,10 @@ class Session::Recorder : public graph::GraphTracer, public RandomHook {
   PhiloxSlot reserve(Generator& generator, SymInt count) override;
 
   Tensors fakes;
-  bool changed_grads() const { return !grad_changes_.empty(); }
+  bool changed_grads() const {
+    return std::ranges::any_of(grad_changes_,
+                               [](const GradChange& c) { return !c.tensor.grad().is_same(c.before); });
+  }
   const std::vector<CapturedInfo>& captured() const { return program_->captured; }
   const StandingStorage* standing_for(const Storage* real_or_fake) const {
     for (const StandingStorage& s : storages_)
@@ -105,6 +108,7 @@ class Session::Recorder : public graph::GraphTracer, public RandomHook {
   Outer outer_of(const Storage* fake) const;
   OutputInfo output_info(const Tensor& t, const Tensors& outputs, size_t index);
   void collect_grads(std::vector<Value>& values);
+  void assume_grad(Outer target, const Tensor& grad);
   void find_grad_owners();
   void drop_unused();
   void undo();
@@ -123,6 +127,9 @@ void Session::Recorder::add_inputs(const Tensors& inputs, const TraceOptions& op
     FL_CHECK(inputs[i].defined(), TypeError, "trace: input {} is undefined; inputs have to be tensors", i);
     fakes.push_back(add_input(inputs[i], static_cast<int>(i), inputs, options));
   }
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (program_->inputs[i].same_as < 0 && inputs[i].grad().defined())
+      add_input_grad(inputs[i], static_cast<int>(i));
 }
 
 Tensor Session::Recorder::add_input(const Tensor& real, int index, const Tensors& all,
@@ -163,11 +170,6 @@ Tensor Session::Recorder::add_input(const Tensor& real, int index, const Tensors
   if (info.requires_grad) fake.set_requires_grad(true);
   adopt(real, fake);
   remember(real);
-  if (info.requires_grad && info.is_leaf && real.grad().defined()) {
-    fakes.push_back(fake);
-    add_input_grad(real, index);
-    fakes.pop_back();
-  }
   return fake;
 }
 
@@ -175,7 +177,7 @@ Tensor Session::Recorder::add_input(const Tensor& real, int index, const Tensors
 void Session::Recorder::add_input_grad(const Tensor& real, int index) {
   const Tensor grad = real.grad();
   if (!knows(stand_in(grad))) return;
-  meta(fakes[index])->grad = grad;
+  make_meta(fakes[index]).grad = grad;
 }
 
 // A change of a view gives its base another history as well.
@@ -239,10 +241,21 @@ Outer Session::Recorder::outer_of(const Storage* fake) const {
 void Session::Recorder::before_grad_change(const Tensor& t, bool adds) {
   if (t.has_data()) stand_in(t);
   const Outer target = outer_of(t);
+  FL_CHECK(target || t.is_leaf() || !standing_for(t.storage().get()), UnsupportedError,
+           "the .grad of a tensor from outside that is no leaf is read");
   if (!target) return;  // a tensor of the trace: nobody outside sees its gradient
   for (const GradChange& c : grad_changes_)
     if (c.target == target) return;
   grad_changes_.push_back({target, t, t.grad(), adds});
+}
+
+void Session::Recorder::assume_grad(Outer target, const Tensor& grad) {
+  for (const GradAssumption& a : program_->grad_assumptions)
+    if (a.target == target) return;
+  const auto input = std::ranges::find_if(real_inputs_, [&](const Tensor& t) { return t.is_same(grad); });
+  const bool is_input = grad.defined() && input != real_inputs_.end();
+  program_->grad_assumptions.push_back(
+      {target, grad.defined(), is_input ? static_cast<int>(input - real_inputs_.begin()) : -1});
 }
 
 OutputInfo Session::Recorder::output_info(const Tensor& t, const Tensors& outputs, size_t index) {
@@ -289,7 +302,7 @@ void Session::Recorder::collect_grads(std::vector<Value>& values) {
   for (size_t i = 0; i < grad_changes_.size(); ++i) {
     const GradChange c = grad_changes_[i];
     const Tensor now = c.tensor.grad();
-    if (c.adds) program_->grad_assumptions.push_back({c.target, c.before.defined()});
+    if (c.adds) assume_grad(c.target, c.before);
     if (now.is_same(c.before)) continue;
     GradEffect e{c.target, -1};
     if (now.defined()) {
@@ -347,7 +360,12 @@ TracedProgram Session::Recorder::finish(const Tensors& outputs) {
     FL_CHECK(s, UnsupportedError, "input {} got another storage while the function ran", i);
     program_->inputs[i].written = s->written;
   }
-  for (CapturedInfo& c : program_->captured) c.written = standing_for(c.tensor.storage().get())->written;
+  for (CapturedInfo& c : program_->captured) {
+    const StandingStorage& s = *standing_for(c.tensor.storage().get());
+    c.written = s.written;
+    // A gradient of the example is not kept.
+    if (c.grad_of && !c.tensor.requires_grad()) c.tensor = Tensor(c.tensor.spec(), s.fake);
+  }
   undo();
   drop_unused();
   graph::simplify_symbols(graph());

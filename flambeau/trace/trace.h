@@ -54,7 +54,7 @@ struct InputInfo {
 struct CapturedInfo {
   int32_t node = -1;
   Tensor tensor;
-  Outer grad_of;          ///< at the start of a run it is the .grad of this one
+  Outer grad_of;          ///< at the start of a run it is the .grad of this one; `tensor` has no elements
   int shares_input = -1;  ///< an input on the same storage
   bool written = false;   ///< its memory is changed in place
 };
@@ -76,10 +76,11 @@ struct GradEffect {
   int output = -1;  ///< the output of the graph that it becomes; -1: undefined
 };
 
-/// The function added to a .grad, so what it did depends on whether there was one.
+/// The function added to a .grad or read it, so what it did depends on whether there was one.
 struct GradAssumption {
   Outer target;
   bool defined = false;
+  int input = -1;  ///< it is this input itself
 };
 
 /// An input of the graph that is the whole storage of a tensor from outside, as one flat tensor.
@@ -133,6 +134,9 @@ class InputPlan {
 /// Why the program must not be run with these arguments, or nothing: the first difference from what it was
 /// captured for.
 std::string why_not(const TracedProgram& p, const Tensors& args);
+
+/// Why the .grad of tensors from outside are not those that a program was captured for, or nothing.
+std::string gradient_difference(const TracedProgram& p, const Tensors& args);
 
 /// Whether the graph of a program traced with TraceOptions::one_varies is right for sizes of 1 as well: every
 /// operator's rule gives the same shapes with 1 in the place of those symbols.

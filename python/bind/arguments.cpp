@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sym_float.h"
+
 namespace fl::python {
 namespace {
 
@@ -121,6 +123,15 @@ bool is_list_of_sizes(const OpInfo& op, const Argument& a) {
 }
 
 bool is_symbolic(SymInt i) { return i.is_symbolic(); }
+
+/// Operators that are the same for a number and for a tensor that stands for it. (pow, say, knows squares.)
+bool takes_symbolic_number(const OpInfo& op, const Argument& a) {
+  constexpr std::string_view kOperators = " add sub mul div rsub eq ne lt le gt ge where masked_fill fill ";
+  if (a.type != ArgType::Tensor || (a.name != "self" && a.name != "other" && a.name != "value")) return false;
+  std::string_view name = op.schema.name;
+  if (name.ends_with('_')) name.remove_suffix(1);
+  return kOperators.find(fmt::format(" {} ", name)) != std::string_view::npos;
+}
 
 std::string unknown_keyword(const OpInfo& op, const CallArguments& call) {
   for (size_t k = 0; k < call.keyword_count(); ++k) {
@@ -253,6 +264,13 @@ bool bind_arguments(const OpInfo& op, const CallArguments& call, BindOptions opt
       given = call.values[next++];
     else
       given = find_keyword(call, a, keywords_used);
+    if (given && is_sym_float(given) && !(options.method && static_cast<int>(k) == self)) {
+      if (takes_symbolic_number(op, a)) {
+        out[k] = Value(number_argument(given));
+        continue;
+      }
+      if (!options.lenient) return fail([] { return std::string("takes no symbolic float"); });
+    }
     if (!given) {
       if (!a.default_value) return fail([&] { return fmt::format("missing argument '{}'", a.name); });
       out[k] = *a.default_value;

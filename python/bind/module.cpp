@@ -15,6 +15,7 @@ NB_MODULE(_C, m) {
   bind_cuda(m);
   bind_torch_function(m);
   bind_sym_int(m);
+  bind_sym_float(m);
   bind_tensor(m);
   bind_conversion(m);
   bind_exchange(m);

@@ -9,6 +9,7 @@ void bind_cuda(nb::module_& m);
 void bind_types(nb::module_& m);  ///< dtype, device, memory_format, Generator
 void bind_torch_function(nb::module_& m);
 void bind_sym_int(nb::module_& m);     ///< sizes inside of traced functions
+void bind_sym_float(nb::module_& m);   ///< floats inside of traced functions
 void bind_tensor(nb::module_& m);      ///< class Tensor, what the operator table does not give
 void bind_conversion(nb::module_& m);  ///< to() and its kind
 void bind_exchange(nb::module_& m);    ///< tensor(), NumPy, DLPack

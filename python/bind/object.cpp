@@ -1,5 +1,7 @@
 #include "object.h"
 
+#include "sym_float.h"
+
 namespace fl::python {
 namespace {
 
@@ -66,6 +68,7 @@ std::optional<Scalar> as_number(nb::handle h) {
   if (is_exact_tensor(o)) return std::nullopt;
   if (PyBool_Check(o)) return Scalar(o == Py_True);
   if (PyFloat_Check(o)) return Scalar(PyFloat_AS_DOUBLE(o));
+  if (is_sym_float(o)) return Scalar(known_float(o));
   if (PyComplex_Check(o))
     return Scalar(std::complex<double>(PyComplex_RealAsDouble(o), PyComplex_ImagAsDouble(o)));
   if (PyLong_CheckExact(o)) {

@@ -7,6 +7,7 @@
 #include "flambeau/ops/functions.h"
 #include "flambeau/sym/shape_env.h"
 #include "module.h"
+#include "sym_float.h"
 
 #include <structmember.h>  // after Python.h
 
@@ -365,7 +366,30 @@ nb::object named_result_type(const std::string& name) {
 
 nb::object run_wrapped(const OpInfo& op, Arguments& args) { return wrap_results(op, run(op, args)); }
 
+namespace {
+
+/// add(x, y, alpha=s) of a symbolic s as add(x, y * s): the same where nothing is rounded in between. Null:
+/// no such call.
+nb::object call_with_symbolic_alpha(const Overloads& overloads, const CallArguments& given, bool method) {
+  std::string_view name = overloads.name;
+  if (name.ends_with('_')) name.remove_suffix(1);
+  if ((name != "add" && name != "sub") || given.positional != 2 || given.keyword_count() != 1) return {};
+  PyObject *keyword = PyTuple_GET_ITEM(given.keywords, 0), *alpha = given.values[2];
+  if (!is_text(keyword, "alpha") || !is_sym_float(alpha)) return {};
+  for (int k = 0; k < 2; ++k) {
+    const Tensor* t = as_tensor(given.values[k]);
+    if (!t || (t->dtype() != DType::Float32 && t->dtype() != DType::Float64)) return {};
+  }
+  const nb::object scaled = wrap(mul(*as_tensor(given.values[1]), number_argument(alpha)));
+  PyObject* values[] = {given.values[0], scaled.ptr()};
+  return call_overloads(overloads, {values, 2, nullptr}, method);
+}
+
+}  // namespace
+
 nb::object call_overloads(const Overloads& overloads, const CallArguments& given, bool method) {
+  if (given.keyword_count() == 1)
+    if (nb::object out = call_with_symbolic_alpha(overloads, given, method); out.is_valid()) return out;
   Prepared prepared(overloads, given);
   Arguments args;
   const OpInfo* op = choose(overloads, prepared.names_out(), prepared.call(), method, args);

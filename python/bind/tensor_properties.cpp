@@ -1,6 +1,7 @@
 // Properties of Tensor: metadata, gradient, and views that are written without brackets.
 #include "flambeau/autograd/autograd.h"
 #include "flambeau/autograd/meta.h"
+#include "flambeau/autograd/observed_grad.h"
 #include "flambeau/ops/functions.h"
 #include "module.h"
 #include "torch_function.h"
@@ -118,7 +119,8 @@ PyGetSetDef* tensor_properties() {
       {"data", get<data>, set<set_data>, nullptr, name_of("data")},
       {"real", get<part<real_part>>, set<assign_part<real_part>>, nullptr, name_of("real")},
       {"imag", get<part<imaginary_part>>, set<assign_part<imaginary_part>>, nullptr, name_of("imag")},
-      {"grad", get<[](const Tensor& t) { return wrap(t.grad()); }>, set<set_grad>, nullptr, name_of("grad")},
+      {"grad", get<[](const Tensor& t) { return wrap(observed_grad(t)); }>, set<set_grad>, nullptr,
+       name_of("grad")},
       {"requires_grad", get<[](const Tensor& t) { return boolean(t.requires_grad()); }>,
        set<set_requires_grad>, nullptr, name_of("requires_grad")},
       {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},

@@ -67,7 +67,9 @@ PyObject* is_instance(World& w, PyObject* const* args, size_t count, PyObject* k
 
 PyObject* type_of(World& w, PyObject* const* args, size_t count, PyObject* keywords) {
   if (count == 1 && !keywords)
-    return Py_NewRef(reinterpret_cast<PyObject*>(is_sym_int(args[0]) ? &PyLong_Type : Py_TYPE(args[0])));
+    return Py_NewRef(reinterpret_cast<PyObject*>(is_sym_int(args[0])     ? &PyLong_Type
+                                                 : is_sym_float(args[0]) ? &PyFloat_Type
+                                                                         : Py_TYPE(args[0])));
   PyObject* made =
       w.checked(PyObject_Vectorcall(reinterpret_cast<PyObject*>(&PyType_Type), args, count, keywords));
   if (made) w.note_made(made);

@@ -20,10 +20,12 @@ Capture::Capture(PyThreadState* thread, Frame* frame, std::vector<nb::object> st
   if (options.records_calls) world_.recorder = &recorder_.emplace(world_);
   state_ = {&world_, &evaluator_};
   previous_ = std::exchange(capturing, &state_);
+  needed_before_ = std::exchange(needed_numbers, &needed_);
 }
 
 Capture::~Capture() {
   capturing = previous_;
+  needed_numbers = needed_before_;
   before_.set();
   Py_XDECREF(value_);
   PyErr_Clear();

@@ -29,7 +29,7 @@ struct Attempt {
 
 struct CaptureOptions {
   Trial trial;
-  const std::set<std::string>* varying;  ///< names of places whose ints are symbols
+  const std::set<std::string>* varying;  ///< names of places whose numbers are symbols
   bool records_calls;                    ///< for a backend that is a Python function
 };
 
@@ -43,6 +43,8 @@ class Capture {
   const Modes& before() const { return before_; }
   CallRecorder* recorder() { return recorder_ ? &*recorder_ : nullptr; }
   const World& world() const { return world_; }
+  /// Inputs that are floats and whose numbers something needed.
+  const std::set<int>& needed() const { return needed_; }
 
   /// limit: steps of the frame; -1: as far as it goes.
   Attempt run(int64_t limit);
@@ -92,6 +94,7 @@ class Capture {
   Evaluator evaluator_;
   Modes before_;
   Capturing state_{}, *previous_ = nullptr;
+  std::set<int> needed_, *needed_before_;
   PyObject* value_ = nullptr;
   std::set<int> taken_;  ///< locals that the capture began with
 };

@@ -21,6 +21,8 @@ std::set<int> marked(PyObject* tensor, const char* attribute) {
   return out;
 }
 
+bool is_number(PyObject* input) { return PyLong_CheckExact(input) || PyFloat_CheckExact(input); }
+
 /// What a program gives, as Python objects: numbers as what they are.
 nb::list values_of(const Tensors& outputs, const Recipe& recipe) {
   std::vector<bool> is_number(outputs.size());
@@ -114,6 +116,7 @@ class Maker {
     for (size_t k = 0; k < found_.inputs.size(); ++k) {
       PyObject* real = found_.inputs[k].real;
       const int input = static_cast<int>(k);
+      if (PyFloat_CheckExact(real)) continue;
       if (PyLong_CheckExact(real)) {
         out.dynamic_dims[input] = {0};
         out.numbers.insert(input);
@@ -136,7 +139,7 @@ class Maker {
   Tensors inputs() const {
     Tensors out;
     for (const World::Input& i : found_.inputs)
-      out.push_back(PyLong_CheckExact(i.real) ? size_tensor(i.real) : *as_tensor(nb::handle(i.real)));
+      out.push_back(is_number(i.real) ? number_tensor(i.real) : *as_tensor(nb::handle(i.real)));
     return out;
   }
 
@@ -144,7 +147,7 @@ class Maker {
   bool ones_may_vary() const {
     bool any = false;
     for (const World::Input& i : found_.inputs) {
-      const Tensor* t = as_tensor(nb::handle(i.real));
+      const Tensor* t = is_number(i.real) ? nullptr : as_tensor(nb::handle(i.real));
       if (t && t->requires_grad()) return false;
       for (int d = 0; t && d < t->dim(); ++d) any = any || t->sizes()[d].same_as(1);
     }
@@ -199,6 +202,9 @@ class Maker {
       PyTypeObject* type = Py_TYPE(found_.inputs[k].real);
       if (type == &PyLong_Type)
         stand_ins.push_back(integer(fakes[k].sizes()[0]));
+      else if (type == &PyFloat_Type)
+        stand_ins.push_back(
+            symbolic_float(fakes[k], {static_cast<int>(k)}, PyFloat_AS_DOUBLE(found_.inputs[k].real)));
       else
         stand_ins.push_back(type == tensor_type || fakes[k].impl()->python ? wrap(fakes[k])
                                                                            : wrap_as(type, fakes[k]));
@@ -220,15 +226,20 @@ class Maker {
     return outputs;
   }
 
-  /// Ints that the graph needs as numbers are not symbols again. Whether there were any.
+  /// Numbers that the graph needs as such are not symbols again. Whether there were any.
   bool fix_numbers(const Region& region) {
     const trace::TracedProgram& program = region.program();
     const World& world = running_->world();
     bool any = false;
     for (size_t k = 0; k < world.inputs().size(); ++k) {
-      if (!PyLong_CheckExact(found_.inputs[k].real)) continue;
-      const SymInt size = program.inputs[k].spec.sizes[0];
-      if (size.is_symbolic() && !program.graph.shape_env->simplify(size.expr()).is_const()) continue;
+      PyObject* real = found_.inputs[k].real;
+      if (!is_number(real)) continue;
+      if (PyFloat_CheckExact(real)) {
+        if (!running_->needed().count(static_cast<int>(k))) continue;
+      } else {
+        const SymInt size = program.inputs[k].spec.sizes[0];
+        if (size.is_symbolic() && !program.graph.shape_env->simplify(size.expr()).is_const()) continue;
+      }
       const std::string name = place_name(world.places(), world.inputs()[k].place, code_of(frame_));
       any = state_.varying.erase(name) > 0 || any;
       state_.fixed.insert(name);

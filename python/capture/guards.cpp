@@ -43,6 +43,7 @@ PyObject* partial_field(PyObject* o, int which) {
 Py_ssize_t length(PyObject* o) {
   if (PyTuple_Check(o)) return PyTuple_GET_SIZE(o);
   if (PyList_Check(o)) return PyList_GET_SIZE(o);
+  if (PyDict_Check(o)) return PyDict_GET_SIZE(o);
   return Py_TYPE(o)->tp_as_sequence && Py_TYPE(o)->tp_as_sequence->sq_length
              ? Py_TYPE(o)->tp_as_sequence->sq_length(o)
              : -1;
@@ -126,6 +127,13 @@ PyObject* dict_value(PyObject* dict, Py_ssize_t index) {
   return nullptr;
 }
 
+/// Which holes a dict has is its own business: of two equal dicts one may give another key here.
+PyObject* dict_entry(PyObject* dict, Py_ssize_t at, bool key) {
+  PyObject *k, *value;
+  if (!PyDict_Check(dict) || !PyDict_Next(dict, &at, &k, &value)) return nullptr;
+  return key ? k : value;
+}
+
 std::string text(PyObject* o) {
   if (!o) return "nothing";
   if (PyUnicode_CheckExact(o) || PyLong_CheckExact(o) || PyFloat_CheckExact(o) || PyBool_Check(o) ||
@@ -137,6 +145,8 @@ std::string text(PyObject* o) {
 
 std::string difference(const Place& p, PyObject* o) {
   switch (p.check) {
+    case Check::Float:
+      return fmt::format("it is {}, captured for a float", text(o));
     case Check::Number:
       return fmt::format("it is {}, captured for an int of 0 or more", text(o));
     case Check::Absent:
@@ -210,7 +220,9 @@ bool holds(const Place& p, PyObject* o, const std::vector<PyObject*>& values) {
     case Check::Identity:
       return o == p.expected;
     case Check::Number:
-      return may_vary(o);
+      return PyLong_CheckExact(o) && may_vary(o);
+    case Check::Float:
+      return PyFloat_CheckExact(o);
     case Check::Type:
       return reinterpret_cast<PyObject*>(Py_TYPE(o)) == p.expected;
     case Check::Length:
@@ -267,6 +279,9 @@ PyObject* find(const Place& p, Frame* f, const std::vector<PyObject*>& values) {
       return dict_item(o, p.key);
     case Step::DictValue:
       return dict_value(o, p.index);
+    case Step::DictKeyAt:
+    case Step::DictValueAt:
+      return dict_entry(o, p.index, p.step == Step::DictKeyAt);
     case Step::ListItem:
       return PyList_Check(o) && p.index < PyList_GET_SIZE(o) ? PyList_GET_ITEM(o, p.index) : nullptr;
     case Step::TupleItem:
@@ -388,7 +403,8 @@ std::string GuardProgram::text(int k, PyCodeObject* code) const {
                                             "of its definition",
                                             "of its code",
                                             "unchanged",
-                                            "an int of 2 or more",
+                                            "an int of 0 or more",
+                                            "a float",
                                             "the same as another"};
   const Place& p = places_[static_cast<size_t>(k)];
   return fmt::format("{}: {}{}", name(k, code), kChecks[static_cast<int>(p.check)],
@@ -396,6 +412,7 @@ std::string GuardProgram::text(int k, PyCodeObject* code) const {
 }
 
 bool may_vary(PyObject* o) {
+  if (PyFloat_CheckExact(o)) return true;
   if (!PyLong_CheckExact(o)) return false;
   int overflow = 0;
   const long long n = PyLong_AsLongLongAndOverflow(o, &overflow);
@@ -440,7 +457,10 @@ std::string place_name(const std::vector<Place>& places, int k, PyCodeObject* co
                  ? parent() + "." + key()
                  : fmt::format("{}[{}]", parent(), text(p.key));
     case Step::DictValue:
+    case Step::DictValueAt:
       return fmt::format("value {} of {}", p.index, parent());
+    case Step::DictKeyAt:
+      return fmt::format("key {} of {}", p.index, parent());
     case Step::Key:
       return fmt::format("item {} of {}", p.index, parent());
     case Step::ListItem:

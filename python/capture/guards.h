@@ -14,26 +14,28 @@ namespace fl::python::capture {
 
 /// How an object is reached from its parent.
 enum class Step : uint8_t {
-  Local,       ///< slot `index` of the frame's locals
-  Stack,       ///< slot `index` of the frame's stack
-  Function,    ///< the function that the frame runs
-  Globals,     ///< name `key` among the function's globals, then builtins
-  Constant,    ///< `key` itself
-  Itself,      ///< the parent, for another check
-  Instance,    ///< item `key` of the object's __dict__
-  Dictionary,  ///< the object's __dict__
-  Slot,        ///< member descriptor `key` of the object
-  DictItem,    ///< item `key` of a dict
-  DictValue,   ///< value `index` of a dict, for keys that C alone can't look up
-  ListItem,    ///< item `index`
-  TupleItem,   ///< item `index`
-  DequeItem,   ///< item `index`
-  Key,         ///< key or item `index` of a dict or set, in the order of iteration
-  TypeItem,    ///< attribute `key` of a type, by its method resolution order
-  Cell,        ///< contents of a cell
-  FreeCell,    ///< cell `index` of a function's closure
-  Code,        ///< a function's code
-  Defaults,    ///< its default arguments
+  Local,        ///< slot `index` of the frame's locals
+  Stack,        ///< slot `index` of the frame's stack
+  Function,     ///< the function that the frame runs
+  Globals,      ///< name `key` among the function's globals, then builtins
+  Constant,     ///< `key` itself
+  Itself,       ///< the parent, for another check
+  Instance,     ///< item `key` of the object's __dict__
+  Dictionary,   ///< the object's __dict__
+  Slot,         ///< member descriptor `key` of the object
+  DictItem,     ///< item `key` of a dict
+  DictValue,    ///< value `index` of a dict, for keys that C alone can't look up
+  DictKeyAt,    ///< key in entry `index` of a dict, or in the next one that is taken
+  DictValueAt,  ///< value of that key
+  ListItem,     ///< item `index`
+  TupleItem,    ///< item `index`
+  DequeItem,    ///< item `index`
+  Key,          ///< key or item `index` of a dict or set, in the order of iteration
+  TypeItem,     ///< attribute `key` of a type, by its method resolution order
+  Cell,         ///< contents of a cell
+  FreeCell,     ///< cell `index` of a function's closure
+  Code,         ///< a function's code
+  Defaults,     ///< its default arguments
   KeywordDefaults,
   MethodSelf,  ///< what a method, in Python or C, is bound to
   MethodFunction,
@@ -57,6 +59,7 @@ enum class Check : uint8_t {
   Code,         ///< a function of the code expected[0] and the globals expected[1]
   TypeVersion,  ///< a type that was not changed since its version was `index`
   Number,       ///< an int of 0 or more
+  Float,        ///< a float
   SameAs,       ///< the object of place `index`
 };
 
@@ -83,7 +86,7 @@ PyObject* self_in_c(PyObject* o);
 void* definition(PyObject* o);
 /// The same method, bound to another object; new reference.
 PyObject* bind_in_c(PyObject* method, PyObject* self);
-/// Whether an int may stand for others in a graph.
+/// Whether an int or a float may stand for others in a graph.
 bool may_vary(PyObject* o);
 
 class Snapshot;

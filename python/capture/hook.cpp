@@ -112,7 +112,7 @@ bool is_skipped(PyCodeObject* code, bool everything) {
                          (name.starts_with(library) && name.find("site-packages") == std::string_view::npos));
 }
 
-/// An int that is another one now becomes a symbol in the next capture.
+/// A number that is another one now becomes a symbol in the next capture.
 void note_changed_number(const Region& region, PyCodeObject* code, State& state) {
   const GuardProgram& guards = region.guards;
   const int k = guards.failed();
@@ -120,6 +120,7 @@ void note_changed_number(const Region& region, PyCodeObject* code, State& state)
   const Place& p = guards.places()[static_cast<size_t>(k)];
   PyObject* now = guards.value(k);
   if (p.check != Check::Equal || !now || !may_vary(now) || !may_vary(p.expected)) return;
+  if (Py_TYPE(now) != Py_TYPE(p.expected)) return;
   // Numbers of modules say what the module is, but for those that the program itself changes.
   int owner = p.parent;
   if (owner >= 0 && guards.places()[static_cast<size_t>(owner)].step == Step::Dictionary)

@@ -89,7 +89,9 @@ void assign_dict(PyObject* dict, const std::vector<nb::object>& made, const std:
   for (nb::handle key : old) {
     bool stays = false;
     for (size_t k = 0; k < keys.size() && !stays; ++k) {
-      stays = keys[k] == key.ptr() || PyObject_RichCompareBool(keys[k], key.ptr(), Py_EQ) == 1;
+      // Tensors are keys by identity; what == says of them is another thing.
+      stays = keys[k] == key.ptr() || (!as_tensor(key) && !as_tensor(nb::handle(keys[k])) &&
+                                       PyObject_RichCompareBool(keys[k], key.ptr(), Py_EQ) == 1);
       if (stays) in_order = in_order && k == at++;
     }
     if (!stays) delete_dict_item(dict, key.ptr());
@@ -117,6 +119,9 @@ std::vector<nb::object> Recipe::make(const std::vector<PyObject*>& places, const
       case Kind::Number:
         made[k] = owned(
             PyLong_FromLongLong(outputs[static_cast<size_t>(m.index)].sizes()[0].expect_int() - kNumberBias));
+        break;
+      case Kind::Float:
+        made[k] = nb::float_(outputs[static_cast<size_t>(m.index)].item().to_double());
         break;
       case Kind::Constant:
         made[k] = nb::borrow(m.object);

@@ -21,6 +21,7 @@ struct Make {
     Place,     ///< object of place `index`
     Output,    ///< result `index` of the graph
     Number,    ///< the first size of result `index`, less kNumberBias
+    Float,     ///< the element of result `index`
     Constant,  ///< `object`
     Tuple,     ///< of type `object`
     List,
@@ -102,6 +103,7 @@ class RecipeWriter {
   int fail(const std::string& why);
   int tensor(PyObject* o);
   int number(PyObject* o);
+  int float_number(PyObject* o);
   int sequence(PyObject* o);
   int list(PyObject* o);
   int dict(PyObject* o);

@@ -14,11 +14,6 @@ using Kind = Make::Kind;
 
 PyObject* type_object(PyObject* o) { return reinterpret_cast<PyObject*>(Py_TYPE(o)); }
 
-PyTypeObject* builtin_base(PyTypeObject* type) {
-  while (is_python_class(type)) type = type->tp_base;
-  return type;
-}
-
 bool is_immutable(PyObject* o) {
   return o == Py_None || PyBool_Check(o) || o == Py_Ellipsis || o == Py_NotImplemented ||
          PyLong_CheckExact(o) || PyFloat_CheckExact(o) || PyUnicode_CheckExact(o) || PyBytes_CheckExact(o) ||
@@ -50,6 +45,7 @@ int RecipeWriter::of(PyObject* o) {
   if (const int at = world_.place_of(o); at >= 0) return note(add(Kind::Place, {}, nullptr, at));
   if (as_tensor(o)) return note(tensor(o));
   if (is_sym_int(o)) return note(number(o));
+  if (is_sym_float(o)) return note(float_number(o));
   if (PyLong_CheckExact(o) && _PyLong_NumBits(o) > 32 && world_.is_address(o)) return fail("an address");
   if (is_immutable(o) || world_.is_cached(o)) return note(constant(o));
   if (world_.was_made(o)) {
@@ -86,6 +82,12 @@ int RecipeWriter::number(PyObject* o) {
   if (!value) return fail("a number of another trace");
   outputs_.push_back(fl::empty({*value + SymInt(kNumberBias), SymInt(0)}));
   return add(Kind::Number, {}, nullptr, static_cast<int>(outputs_.size()) - 1);
+}
+
+int RecipeWriter::float_number(PyObject* o) {
+  // What is given must not share memory with a tensor of the program that changes.
+  outputs_.push_back(fl::clone(tensor_of_float(o)));
+  return add(Kind::Float, {}, nullptr, static_cast<int>(outputs_.size()) - 1);
 }
 
 bool RecipeWriter::sequence_items(PyObject* o, std::vector<int>& parts) {

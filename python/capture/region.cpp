@@ -55,7 +55,12 @@ CodeCache& Unit::cache(PyCodeObject* code) {
   return it->second;
 }
 
-Tensor size_tensor(PyObject* number) {
+Tensor number_tensor(PyObject* number) {
+  if (PyFloat_CheckExact(number)) {
+    const Tensor t = empty_tensor({}, DType::Float64);
+    *t.data_as<double>() = PyFloat_AS_DOUBLE(number);
+    return t;
+  }
   TensorSpec spec;
   spec.sizes = {SymInt(static_cast<int64_t>(PyLong_AsLongLong(number))), SymInt(0)};
   spec.strides = contiguous_strides(spec.sizes);
@@ -76,7 +81,7 @@ bool accepts(Region& region, Frame* frame, std::vector<PyObject*>& places, Tenso
   for (int p : region.inputs) {
     PyObject* o = places[static_cast<size_t>(p)];
     const Tensor* t = o ? as_tensor(o) : nullptr;
-    if (!t && !(o && PyLong_CheckExact(o))) return false;
+    if (!t && !(o && (PyLong_CheckExact(o) || PyFloat_CheckExact(o)))) return false;
     if (t && is_late_view(*t)) {
       if (why) *why = "a view's base came to require gradients";
       return false;
@@ -85,7 +90,7 @@ bool accepts(Region& region, Frame* frame, std::vector<PyObject*>& places, Tenso
       if (why) *why = "a tensor is now, or no longer is, an inference tensor";
       return false;
     }
-    inputs.push_back(t ? *t : size_tensor(o));
+    inputs.push_back(t ? *t : number_tensor(o));
   }
   const trace::TracedProgram& program = region.program();
   if (region.quick->accepts(program, inputs, region.storages)) return true;

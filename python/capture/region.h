@@ -124,8 +124,9 @@ std::shared_ptr<Region> capture_region(PyThreadState* thread, Frame* frame, Unit
 PyObject* run_region(Region& region, Frame* frame, const std::vector<PyObject*>& places,
                      const Tensors& inputs, bool* failed);
 
-/// An int that varies goes into a graph as the size of a tensor without elements.
-Tensor size_tensor(PyObject* number);
+/// A number that varies goes into a graph as a tensor: an int as the size of one without elements, a float as
+/// an element of float64.
+Tensor number_tensor(PyObject* number);
 
 /// Whether the region may run; fills what it finds.
 bool accepts(Region& region, Frame* frame, std::vector<PyObject*>& places, Tensors& inputs, std::string* why);

@@ -18,6 +18,8 @@ bool is_held(const Place& p, const std::vector<bool>& held) {
     case Step::Dictionary:
     case Step::DictItem:
     case Step::DictValue:
+    case Step::DictKeyAt:
+    case Step::DictValueAt:
       return true;
     case Step::Itself:
     case Step::TupleItem:
@@ -33,7 +35,9 @@ bool is_held(const Place& p, const std::vector<bool>& held) {
   }
 }
 
-bool reads_dict(Step s) { return s == Step::DictItem || s == Step::DictValue; }
+bool reads_dict(Step s) {
+  return s == Step::DictItem || s == Step::DictValue || s == Step::DictKeyAt || s == Step::DictValueAt;
+}
 
 /// Whether the dict that a place reads from, if any, tells by its version that it was changed.
 bool reads_versioned(const Place& p, const std::vector<PyObject*>& values) {

@@ -10,12 +10,6 @@ namespace {
 
 PyObject* type_object(PyObject* o) { return reinterpret_cast<PyObject*>(Py_TYPE(o)); }
 
-/// The C type that a Python class lies over.
-PyTypeObject* builtin_base(PyTypeObject* type) {
-  while (is_python_class(type)) type = type->tp_base;
-  return type;
-}
-
 /// The exception that ends a capture. No handler of the program catches it: the evaluator sees that the
 /// capture has stopped.
 PyObject* stop_exception() {
@@ -38,6 +32,11 @@ bool is_python_class(PyTypeObject* type) {
   }();
   // Types of C modules may have it, too, but not without methods.
   return type->tp_dealloc == dealloc && !type->tp_methods;
+}
+
+PyTypeObject* builtin_base(PyTypeObject* type) {
+  while (is_python_class(type)) type = type->tp_base;
+  return type;
 }
 
 World::World(Frame* root) : root_(root) {}
@@ -227,7 +226,8 @@ PyObject* World::wrap(PyObject* real, int at) {
     return Py_NewRef(real);
   }
   if (is_value(real)) {
-    if (varying_ && may_vary(real) && varying_->count(place_name(places_, at, code_of(root_))))
+    if (varying_ && may_vary(real) && !(recorder && PyFloat_CheckExact(real)) &&
+        varying_->count(place_name(places_, at, code_of(root_))))
       return wrap_number(real, at);
     expect(at, Check::Equal, real);
     return Py_NewRef(real);
@@ -343,7 +343,7 @@ std::string World::input_name(int at) const {
 }
 
 PyObject* World::wrap_number(PyObject* real, int at) {
-  expect(at, Check::Number);
+  expect(at, PyFloat_CheckExact(real) ? Check::Float : Check::Number);
   if (auto it = number_index_.find(at); it != number_index_.end())
     return Py_NewRef(stand_ins_.empty() ? real : stand_ins_[it->second].ptr());
   number_index_[at] = inputs_.size();
@@ -359,7 +359,7 @@ PyObject* World::stand_in(PyObject* real, int at) {
   PyObject* fake = stand_ins_.empty() ? real : stand_ins_[index].ptr();
   if (recorder && !recorder->input(fake, real, input_name(at))) return nullptr;
   if (stand_ins_.empty()) return Py_NewRef(real);
-  if (as_tensor(fake) || is_sym_int(fake)) input_index_[fake] = index;
+  if (as_tensor(fake) || is_sym_int(fake) || is_sym_float(fake)) input_index_[fake] = index;
   return Py_NewRef(fake);
 }
 
@@ -400,51 +400,6 @@ PyObject* World::wrap_list(PyObject* real, int at) {
     if (!item.is_valid() || PyList_Append(shadow.ptr(), item.ptr()) < 0) return nullptr;
   }
   shadows_[index].before = nb::steal(PyList_GetSlice(shadow.ptr(), 0, n));
-  return Py_NewRef(shadow.ptr());
-}
-
-PyObject* World::wrap_dict(PyObject* real, int at) {
-  const nb::object shadow = nb::steal(empty_like(real, builtin_base(Py_TYPE(real))));
-  if (!shadow.is_valid()) return nullptr;
-  Py_DECREF(remember(real, shadow.ptr(), at));
-  const size_t index = shadows_.size() - 1;
-  const bool ordered = PyODict_Check(real);
-  const nb::list keys;
-  const nb::object iterator = nb::steal(ordered ? PyODict_Type.tp_iter(real) : PyDict_Type.tp_iter(real));
-  while (PyObject* key = PyIter_Next(iterator.ptr())) {
-    PyList_Append(keys.ptr(), key);
-    Py_DECREF(key);
-  }
-  const nb::object expected = nb::steal(PyTuple_New(PyList_GET_SIZE(keys.ptr()) + 1));
-  PyTuple_SET_ITEM(expected.ptr(), 0, Py_NewRef(type_object(real)));
-  const nb::dict before;
-  for (Py_ssize_t k = 0; k < PyList_GET_SIZE(keys.ptr()); ++k) {
-    PyObject* key = PyList_GET_ITEM(keys.ptr(), k);
-    PyTuple_SET_ITEM(expected.ptr(), k + 1, Py_NewRef(key));
-    if (!wrap_key(key, at, k)) return nullptr;
-    PyObject* value = PyDict_GetItemWithError(real, key);
-    if (!value) return PyErr_Occurred() ? nullptr : stop("a dict changed while it was read");
-    const bool by_key = compares_in_c(key);
-    if (!by_key && ordered)
-      return stop(fmt::format("an OrderedDict with a {} as a key is not captured", Py_TYPE(key)->tp_name));
-    const nb::object item = nb::steal(
-        wrap(value, by_key ? place(Step::DictItem, at, key) : place(Step::DictValue, at, nullptr, k)));
-    if (!item.is_valid()) return nullptr;
-    if ((ordered ? PyODict_SetItem(shadow.ptr(), key, item.ptr())
-                 : PyDict_SetItem(shadow.ptr(), key, item.ptr())) < 0 ||
-        PyDict_SetItem(before.ptr(), key, item.ptr()) < 0)
-      return nullptr;
-  }
-  expect(at, Check::Keys, expected.ptr());
-  shadows_[index].before = before;
-  if (builtin_base(Py_TYPE(real)) == builtins().default_dict) {
-    const nb::object factory = nb::handle(real).attr("default_factory");
-    // The factory is a member of the C struct: its place is the object itself.
-    if (!factory.is_none() && !PyType_Check(factory.ptr()) && !PyFunction_Check(factory.ptr()))
-      return stop("a defaultdict whose factory is neither a class nor a function is not captured");
-    expect(place(Step::Slot, at, builtins().default_factory.ptr()), Check::Identity, factory.ptr());
-    shadow.attr("default_factory") = factory;
-  }
   return Py_NewRef(shadow.ptr());
 }
 

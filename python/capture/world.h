@@ -16,6 +16,7 @@
 #include "call_recorder.h"
 #include "guards.h"
 #include "object.h"
+#include "sym_float.h"
 
 namespace fl::python::capture {
 
@@ -97,9 +98,9 @@ class World {
   int local(int slot) { return place(Step::Local, -1, nullptr, slot); }
   int stack(int slot) { return place(Step::Stack, -1, nullptr, slot); }
   const std::vector<Place>& places() const { return places_; }
-  /// The real tensors that were read, in order, and ints that vary.
+  /// The real tensors that were read, in order, and numbers that vary.
   struct Input {
-    PyObject* real;  ///< a tensor, or an int that varies
+    PyObject* real;  ///< a tensor, or an int or float that varies
     int place;
   };
   const std::vector<Input>& inputs() const { return inputs_; }
@@ -107,7 +108,7 @@ class World {
   /// tensors stand for themselves.
   void set_stand_ins(std::vector<nb::object> list) { stand_ins_ = std::move(list); }
 
-  /// Names of places whose ints are symbols.
+  /// Names of places whose numbers are symbols.
   void set_varying(const std::set<std::string>* names) { varying_ = names; }
 
   /// The place of an object from outside or of its shadow; -1: made by the capture.
@@ -194,6 +195,8 @@ class World {
   PyObject* wrap_tuple(PyObject* real, int place);
   PyObject* wrap_list(PyObject* real, int place);
   PyObject* wrap_dict(PyObject* real, int place);
+  PyObject* wrap_dict_of_tensors(PyObject* real, PyObject* shadow, int place);
+  bool wrap_factory(PyObject* real, PyObject* shadow, int place);
   PyObject* wrap_set(PyObject* real, int place);
   PyObject* wrap_deque(PyObject* real, int place);
   PyObject* wrap_cell(PyObject* real, int place);
@@ -266,6 +269,8 @@ inline bool is_sym_int(PyObject* o) { return Py_TYPE(o) == sym_int_type; }
 
 /// Whether a class was made by a class statement.
 bool is_python_class(PyTypeObject* type);
+/// The C type that a Python class lies over.
+PyTypeObject* builtin_base(PyTypeObject* type);
 
 }  // namespace fl::python::capture
 #endif

@@ -1,17 +1,16 @@
-"""Functions on sizes that may be symbolic: while compile() captures, a size may be a SymInt."""
+"""Functions on numbers that may be symbolic: while compile() captures, a size may be a SymInt, and a float
+that differs from call to call a SymFloat.
+"""
 import numbers
 
 from . import _C
-from ._C import SymInt
+from ._C import SymFloat, SymInt
 
 __all__ = ["SymInt", "SymFloat", "SymBool", "sym_int", "sym_float", "sym_not", "sym_max", "sym_min",
            "sym_ite", "sym_sum"]
 
 numbers.Integral.register(SymInt)
-
-
-class SymFloat:
-    """A number that depends on an unknown size. Nothing is one: code is captured for the number."""
+numbers.Real.register(SymFloat)
 
 
 class SymBool:
@@ -24,8 +23,8 @@ def sym_int(a):
 
 
 def sym_float(a):
-    """a as a float."""
-    return float(a)
+    """a as a float; a SymFloat stays one."""
+    return a if isinstance(a, SymFloat) else float(a)
 
 
 def sym_not(a):

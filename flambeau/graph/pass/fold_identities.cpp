@@ -99,7 +99,9 @@ int fold_identities(Graph& g) {
       source = n.args[0].graph_ref();
     else if (!escapes[n.id])
       source = copied_value(g, n);
-    if (source.node < 0 || !same_spec(g, n.spec(), g.spec(source))) continue;
+    if (source.node < 0 || !same_spec(g, n.spec(), g.spec(source)) ||
+        n.spec().wrapped_number != g.spec(source).wrapped_number)
+      continue;
     g.replace_uses(n.ref(), source);
     g.erase(n.id);
     ++removed;

@@ -5,6 +5,7 @@ from enum import Enum
 
 from .. import _C
 from ..autograd.grad_mode import no_grad
+from ..optim.rule import RuleOptimizer
 
 __all__ = ["GradScaler", "OptState"]
 
@@ -133,8 +134,13 @@ class GradScaler:
             self.unscale_(optimizer)
         if not state["found_inf_per_device"]:
             raise AssertionError("No inf checks were recorded for this optimizer: it has no gradients.")
-        overflowed = sum(found.item() for found in state["found_inf_per_device"].values())
-        result = None if overflowed else optimizer.step(*args, **kwargs)
+        found = list(state["found_inf_per_device"].values())
+        if _C._is_capturing() and isinstance(optimizer, RuleOptimizer) and optimizer.can_take_back():
+            result = optimizer.step_unless(sum((f.to(found[0].device) for f in found[1:]), found[0]) > 0,
+                                           *args, **kwargs)
+        else:
+            overflowed = sum(f.item() for f in found)
+            result = None if overflowed else optimizer.step(*args, **kwargs)
         state["stage"] = OptState.STEPPED
         return result
 

@@ -1,6 +1,7 @@
 """Adafactor: Adam's squares as an outer product of rows and columns (Shazeer and Stern, 2018)."""
 from .. import _C
-from .rule import RuleOptimizer, check_rate, is_set
+from .._C import Tensor
+from .rule import RuleOptimizer, check_rate, is_set, number_of
 
 
 class Adafactor(RuleOptimizer):
@@ -35,8 +36,10 @@ class Adafactor(RuleOptimizer):
                 "col_var": p.new_zeros((*p.shape[:-2], 1, p.shape[-1]))}
 
     def numbers(self, group, state):
-        step = state["step"].item()
-        return {"keep": step ** group["beta2_decay"], "relative": min(float(group["lr"]), step**-0.5)}
+        step = number_of(state["step"])
+        relative, most = step**-0.5, float(group["lr"])
+        relative = relative.clamp(max=most) if isinstance(relative, Tensor) else min(most, relative)
+        return {"keep": step ** group["beta2_decay"], "relative": relative}
 
     def rule(self, p, g, state, o):
         eps = _EPS[p.dtype] if o.eps[0] is None else o.eps[0]

@@ -1,6 +1,6 @@
 """Adagrad: rates that fall with the sum of squared gradients (Duchi et al., 2011)."""
 from .. import _C
-from .rule import RuleOptimizer, check_at_least, check_rate, is_set
+from .rule import RuleOptimizer, check_at_least, check_rate, is_set, number_of
 
 
 class Adagrad(RuleOptimizer):
@@ -29,7 +29,7 @@ class Adagrad(RuleOptimizer):
             state["sum"].share_memory_()
 
     def numbers(self, group, state):
-        return {"step_size": group["lr"] / (1 + (state["step"].item() - 1) * group["lr_decay"])}
+        return {"step_size": group["lr"] / (1 + (number_of(state["step"]) - 1) * group["lr_decay"])}
 
     def rule(self, p, g, state, o):
         if is_set(o.weight_decay):

@@ -1,7 +1,7 @@
 """Adam and AdamW."""
 from .. import _C
 from .._C import Tensor
-from .rule import RuleOptimizer, check_at_least, check_betas, check_rate, is_set
+from .rule import RuleOptimizer, check_at_least, check_betas, check_rate, is_set, number_of
 
 
 class Adam(RuleOptimizer):
@@ -33,7 +33,7 @@ class Adam(RuleOptimizer):
     def numbers(self, group, state):
         step, (beta1, beta2) = state["step"], group["betas"]
         if not step.is_cuda:
-            step = step.item()
+            step = number_of(step)
         else:
             beta1, beta2 = (b.float() if isinstance(b, Tensor) else b for b in (beta1, beta2))
         return {"step_size": group["lr"] / (1 - beta1**step), "root": (1 - beta2**step) ** 0.5}

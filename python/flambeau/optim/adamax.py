@@ -1,6 +1,6 @@
 """Adamax: Adam with the largest recent gradient in place of the average of squares (Kingma and Ba, 2014)."""
 from .. import _C
-from .rule import RuleOptimizer, check_at_least, check_betas, check_rate, is_set
+from .rule import RuleOptimizer, check_at_least, check_betas, check_rate, is_set, number_of
 
 
 class Adamax(RuleOptimizer):
@@ -21,7 +21,7 @@ class Adamax(RuleOptimizer):
         return {"step": _C.tensor(0.0), "exp_avg": _C.zeros_like(p), "exp_inf": _C.zeros_like(p)}
 
     def numbers(self, group, state):
-        return {"step_size": group["lr"] / (1 - group["betas"][0] ** state["step"].item())}
+        return {"step_size": group["lr"] / (1 - group["betas"][0] ** number_of(state["step"]))}
 
     def rule(self, p, g, state, o):
         beta1, beta2 = o.betas

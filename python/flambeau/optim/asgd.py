@@ -1,6 +1,7 @@
 """ASGD: stochastic gradient descent with an average of the parameters (Polyak and Juditsky, 1992)."""
 from .. import _C
-from .rule import RuleOptimizer, check_at_least, check_rate, is_set
+from .._C import Tensor
+from .rule import RuleOptimizer, check_at_least, check_rate, is_set, number_of
 
 
 class ASGD(RuleOptimizer):
@@ -22,10 +23,12 @@ class ASGD(RuleOptimizer):
                 "ax": _C.zeros_like(p)}
 
     def numbers(self, group, state):
-        step, lr = state["step"].item(), float(group["lr"])
-        eta, mu = state["eta"].item(), state["mu"].item()
+        step, lr = number_of(state["step"]), float(group["lr"])
+        eta, mu = number_of(state["eta"]), number_of(state["mu"])
         state["eta"].fill_(lr / (1 + group["lambd"] * lr * step) ** group["alpha"])
-        state["mu"].fill_(1 / max(1, step - group["t0"]))
+        averaged = step - group["t0"]
+        averaged = averaged.clamp(min=1) if isinstance(averaged, Tensor) else max(1, averaged)
+        state["mu"].fill_(1 / averaged)
         return {"eta": eta, "mu": mu}
 
     def rule(self, p, g, state, o):

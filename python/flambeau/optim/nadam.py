@@ -1,6 +1,6 @@
 """NAdam: Adam with Nesterov momentum (Dozat, 2016)."""
 from .. import _C
-from .rule import RuleOptimizer, check_at_least, check_betas, check_rate, is_set
+from .rule import RuleOptimizer, check_at_least, check_betas, check_rate, is_set, number_of
 
 
 class NAdam(RuleOptimizer):
@@ -26,10 +26,10 @@ class NAdam(RuleOptimizer):
                 "exp_avg_sq": _C.zeros_like(p)}
 
     def numbers(self, group, state):
-        step, lr, (beta1, beta2) = state["step"].item(), group["lr"], group["betas"]
+        step, lr, (beta1, beta2) = number_of(state["step"]), group["lr"], group["betas"]
         momentum = [beta1 * (1 - 0.5 * 0.96 ** (s * group["momentum_decay"])) for s in (step, step + 1)]
         state["mu_product"] *= momentum[0]
-        product = state["mu_product"].item()
+        product = number_of(state["mu_product"])
         return {"gradient_size": lr * (1 - momentum[0]) / (1 - product),
                 "average_size": lr * momentum[1] / (1 - product * momentum[1]),
                 "root": (1 - beta2**step) ** 0.5}

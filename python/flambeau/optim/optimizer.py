@@ -44,7 +44,7 @@ def _with_hooks(step):
 
     @functools.wraps(step)
     def hooked(self, *args, **kwargs):
-        if self.__dict__.get("_inside_step"):
+        if self._inside_step:
             return step(self, *args, **kwargs)
         for hook in [*_step_pre_hooks.values(), *self._step_pre_hooks.values()]:
             changed = hook(self, args, kwargs)
@@ -93,6 +93,7 @@ class Optimizer:
             cls.step = _with_hooks(step)
 
     def _make_hooks(self):
+        self._inside_step = False
         self._step_pre_hooks, self._step_post_hooks = OrderedDict(), OrderedDict()
         self._state_dict_pre_hooks, self._state_dict_post_hooks = OrderedDict(), OrderedDict()
         self._load_pre_hooks, self._load_post_hooks = OrderedDict(), OrderedDict()

@@ -2,7 +2,7 @@
 
 The rule is plain operators that change nothing. step() compiles it, once for all parameters of equal options,
 dtype and number of dimensions: a parameter's whole update is one kernel that reads and writes every element
-once.
+once. In a training step that compile() captures, the rule becomes a part of the step's graph.
 """
 from types import SimpleNamespace
 
@@ -10,8 +10,9 @@ from .. import _C
 from .._C import Tensor
 from ..compile_function import trace
 from ..autograd.grad_mode import enable_grad, set_grad_enabled
-from .optimizer import Optimizer
+from .optimizer import Optimizer, _step_post_hooks, _step_pre_hooks
 
+_PACKAGE = __name__.rpartition(".")[0] + "."
 _RECOMPILE_LIMIT = 64  # numbers of dimensions, layouts
 
 
@@ -66,7 +67,9 @@ class RuleOptimizer(Optimizer):
 
     def numbers(self, group, state):
         """What changes from step to step and is one number for all elements: {name: float, or bool for a
-        choice}. With the option capturable state["step"] is on the device, and this a part of the rule. Called after "step" was counted; may change state of one element.
+        choice}. Called after "step" was counted; may change state of one element. The count of steps is
+        number_of(state["step"]): in a capture a tensor, and so are the numbers that follow from it. With the
+        option capturable it is on the device, and this a part of the rule.
         """
         return {}
 
@@ -88,8 +91,9 @@ class RuleOptimizer(Optimizer):
         differentiable = self.defaults.get("differentiable", False)
         with set_grad_enabled(differentiable):
             for group in self.param_groups:
-                options = None if differentiable else _Options(group, self.options_vary, self._kernels,
-                                                               self._on_devices)
+                options = (None if differentiable else
+                           _Captured(group, self.options_vary) if _C._is_capturing() else
+                           _Options(group, self.options_vary, self._kernels, self._on_devices))
                 for p in group["params"]:
                     if p.grad is not None:
                         self._update(group, options, p, p.grad)
@@ -117,6 +121,10 @@ class RuleOptimizer(Optimizer):
         if options is None:
             new, changed = self._direct(group, p, g, arrays, numbers)
             p.copy_(new)
+        elif isinstance(options, _Captured):
+            if counts_there:
+                numbers = self.numbers(options.known, arrays)
+            changed = _update_in_place(self.rule, p, g, arrays, options.namespace(numbers))
         else:
             changed = self._kernel(options, numbers, arrays)(p, g, arrays, options.values(numbers, p.device))
         if changed and not state:
@@ -127,6 +135,25 @@ class RuleOptimizer(Optimizer):
                     arrays[name].copy_(value)
             else:
                 state[name] = _C.view_as_complex(value) if complex_p else value
+
+    def can_take_back(self):
+        """Whether all that a step changes is known: parameters, and tensors in the state."""
+        hooks = (_step_pre_hooks, _step_post_hooks, self._step_pre_hooks, self._step_post_hooks)
+        plain = "step" not in self.__dict__ or getattr(self, "_opt_called", False)  # a scheduler counts steps
+        return plain and not any(map(len, hooks)) and type(self).__module__.startswith(_PACKAGE)
+
+    def step_unless(self, unwanted, *args, **kwargs):
+        """In a capture, step() that is made, and taken back where the 1-element tensor unwanted is true."""
+        params = [p for group in self.param_groups for p in group["params"] if p.grad is not None]
+        changed = params + [t for p in params for t in self.state.get(p, {}).values()]
+        before = [t.detach().clone() for t in changed]
+        result = self.step(*args, **kwargs)
+        if len(changed) != sum(1 + len(self.state.get(p, {})) for p in params):
+            bool(unwanted)  # ends the capture: whether there is state now is for the host to know
+        with set_grad_enabled(False):
+            for t, old in zip(changed, before):
+                t.copy_(_C.where(unwanted.reshape(()).to(t.device), old, t))
+        return result
 
     def sparse_rule(self, group, p, g, state, numbers):
         """A step by a sparse gradient, in place."""
@@ -159,27 +186,71 @@ class RuleOptimizer(Optimizer):
         self._kernels, self._on_devices = {}, {}
 
 
+def number_of(tensor):
+    """The number in a tensor of one element; in a capture, a tensor with that number in full precision."""
+    return tensor.reshape(()).to(_C.float64, copy=True) if _C._is_capturing() else tensor.item()
+
+
+def _update_in_place(rule, p, g, state, o):
+    """One update by a rule. Returns the state that did not exist before."""
+    new, changed = rule(p, -g if getattr(o, "maximize", False) else g, state, o)
+    p.copy_(new)
+    made = {}
+    for name, value in changed.items():
+        if name in state:
+            state[name].copy_(value)
+        else:
+            made[name] = value
+    return made
+
+
+def _sort_options(group, vary):
+    """A group's options: those that a kernel is made for, and those that it is given, numbers."""
+    fixed, varying = {}, {}
+    for name, value in group.items():
+        if name in ("params", "param_names", "initial_lr"):
+            continue
+        if isinstance(value, Tensor) and not (name == "lr" and group.get("capturable")):
+            value = number_of(value)
+        if isinstance(value, (tuple, list)):
+            value = tuple(number_of(v) if isinstance(v, Tensor) else v for v in value)
+            if vary and value and all(isinstance(v, (float, Tensor)) for v in value):
+                varying[name] = value
+                continue
+        if name == "lr" or (vary and not isinstance(value, bool) and isinstance(value, (int, float, Tensor))
+                            and is_set(value)):
+            varying[name] = value
+        else:
+            fixed[name] = value
+    return fixed, varying
+
+
+class _Captured:
+    """A group's options in a step that is captured."""
+
+    def __init__(self, group, vary):
+        fixed, varying = _sort_options(group, vary)
+        self.known = {**fixed, **{k: self._tensors(v) for k, v in varying.items()}}
+
+    def _tensors(self, value):
+        if isinstance(value, tuple):
+            return tuple(map(self._tensors, value))
+        # As in kernels of their own, where every number is one.
+        return value if isinstance(value, Tensor) else _C._number_tensor(value)
+
+    def namespace(self, numbers):
+        """What a rule sees."""
+        given = {k: v if isinstance(v, bool) else self._tensors(v) for k, v in numbers.items()}
+        return SimpleNamespace(**{**self.known, **given})
+
+
 class _Options:
     """A group's options for this step: what a kernel is made for, and numbers that it is given."""
 
     def __init__(self, group, vary, kernels, on_devices):
-        self.fixed, self.varying, self._numbers, self._values = {}, {}, None, None
+        self._numbers = self._values = None
         self._on_devices = on_devices  # the numbers of earlier steps: {device: (numbers, tensor)}
-        for name, value in group.items():
-            if name in ("params", "param_names", "initial_lr"):
-                continue
-            if isinstance(value, Tensor) and not (name == "lr" and group.get("capturable")):
-                value = value.item()
-            if isinstance(value, (tuple, list)):
-                value = tuple(v.item() if isinstance(v, Tensor) else v for v in value)
-                if vary and value and all(isinstance(v, float) for v in value):
-                    self.varying[name] = value
-                    continue
-            if (name == "lr"
-                    or (vary and value and isinstance(value, (int, float)) and not isinstance(value, bool))):
-                self.varying[name] = value
-            else:
-                self.fixed[name] = value
+        self.fixed, self.varying = _sort_options(group, vary)
         self.kernels = kernels.setdefault((tuple(self.fixed.items()), tuple(self.varying)), {})
         self._flat = [x for v in self.varying.values() for x in (v if isinstance(v, tuple) else (v,))]
 
@@ -209,8 +280,7 @@ class _Kernel:
         rule, numbers_of, name = optimizer.rule, optimizer.numbers, type(optimizer).__name__
         fixed = {**options.fixed, **{k: v for k, v in numbers.items() if isinstance(v, bool)}}
         varying = {**options.varying, **{k: v for k, v in numbers.items() if not isinstance(v, bool)}}
-        maximize = fixed.get("maximize")
-        self._made = made = []
+        self._made = names = []
 
         def update(p, g, values, *arrays):
             each = iter(values.unbind())
@@ -219,13 +289,9 @@ class _Kernel:
             state = dict(zip(state_names, arrays))
             if "step" in state:
                 given |= numbers_of({**fixed, **given}, state)
-            new, changed = rule(p, -g if maximize else g, state, SimpleNamespace(**{**fixed, **given}))
-            p.copy_(new)
-            for k, v in changed.items():
-                if k in state:
-                    state[k].copy_(v)
-            made[:] = [k for k in changed if k not in state]
-            return tuple(changed[k] for k in made) or None
+            made = _update_in_place(rule, p, g, state, SimpleNamespace(**{**fixed, **given}))
+            names[:] = made
+            return tuple(made.values()) or None
 
         self._run = trace(update, dynamic=True, recompile_limit=_RECOMPILE_LIMIT, name=f"{name}.step")
 

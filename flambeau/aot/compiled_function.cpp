@@ -221,6 +221,16 @@ class CompiledFunction::Call {
   Ref<BackwardNode> node_;
 };
 
-Tensors CompiledFunction::operator()(const Tensors& args) { return Call(*this, args).run(); }
+Tensors CompiledFunction::operator()(const Tensors& args) {
+  std::vector<int64_t> offsets;
+  for (const Ref<Generator>& g : joint_.program.generators) offsets.push_back(g->offset());
+  try {
+    return Call(*this, args).run();
+  } catch (...) {
+    // Who runs the function in its place draws the same numbers.
+    for (size_t k = 0; k < offsets.size(); ++k) joint_.program.generators[k]->set_offset(offsets[k]);
+    throw;
+  }
+}
 
 }  // namespace fl::aot

@@ -6,6 +6,7 @@
 #include "flambeau/aot/choose_saved.h"
 #include "flambeau/base/error.h"
 #include "flambeau/graph/infer.h"
+#include "flambeau/graph/run_symbols.h"
 #include "flambeau/op/op.h"
 
 namespace fl::aot {
@@ -206,7 +207,10 @@ class Partitioner {
     std::vector<char> wanted = regions_.forward;
     for (GraphRef r : saved_) wanted[r.node] = 1;
     std::vector<int32_t> calls;
-    for (const Node& n : g_.calls()) calls.push_back(n.id);
+    for (const Node& n : g_.calls()) {
+      calls.push_back(n.id);
+      if (graph::gives_unknown_size(n) && !is_backward(n.id)) wanted[n.id] = 1;
+    }
     for (auto it = calls.rbegin(); it != calls.rend(); ++it)
       if (wanted[*it])
         for (const Value& a : g_.node(*it).args)

@@ -5,6 +5,7 @@
 
 #include "flambeau/aot/compiled_function.h"
 #include "flambeau/base/option.h"
+#include "flambeau/compile/pieces.h"
 #include "flambeau/graph/pass/decompose.h"
 #include "flambeau/graph/pass/simplify_symbols.h"
 #include "flambeau/graph/pipeline.h"
@@ -91,6 +92,9 @@ double milliseconds_since(std::chrono::steady_clock::time_point t) {
 
 GraphRunner compile_graph(const graph::Graph& original, runtime::ExecutableOptions options,
                           const std::string& name, GraphReport* report) {
+  if (has_unknown_sizes(original))
+    return compile_in_pieces(
+        original, [&](const graph::Graph& piece) { return compile_graph(piece, options, name, report); });
   auto start = std::chrono::steady_clock::now();
   graph::Graph g = original;
   std::optional<sym::ShapeEnv::Scope> scope;

@@ -1,7 +1,7 @@
 #include "flambeau/base/error.h"
 #include "flambeau/graph/analysis/liveness.h"
 #include "flambeau/graph/call_results.h"
-#include "flambeau/graph/graph.h"
+#include "flambeau/graph/run_symbols.h"
 #include "flambeau/op/autocast.h"
 #include "flambeau/op/dispatch.h"
 #include "flambeau/op/op_def.h"
@@ -26,7 +26,7 @@ namespace {
 
 using Values = std::vector<std::vector<Tensor>>;  // of each node
 
-Value real_argument(const Value& v, const Values& values, const SymbolValues& symbols) {
+Value real_argument(const Value& v, const Values& values, const RunSymbols& symbols) {
   auto lookup = [&](GraphRef r) { return r.node < 0 ? Tensor() : values[r.node][r.index]; };
   if (v.tag() == Value::Tag::GraphRef) return Value(lookup(v.graph_ref()));
   if (v.tag() != Value::Tag::GraphRefList) return symbols.evaluate(v);
@@ -39,7 +39,7 @@ Value real_argument(const Value& v, const Values& values, const SymbolValues& sy
 
 std::vector<Value> interpret(const Graph& g, const std::vector<Value>& inputs, bool record) {
   const NoAutocast off;  // the graph has its casts
-  const SymbolValues symbols(g, inputs);
+  RunSymbols symbols(g, inputs);
   const auto dead = dead_after(g);
   Values values(static_cast<size_t>(g.id_limit()));
   for (size_t i = 0; i < inputs.size(); ++i)
@@ -50,6 +50,7 @@ std::vector<Value> interpret(const Graph& g, const std::vector<Value>& inputs, b
     for (const Value& a : n.args) args.push_back(real_argument(a, values, symbols));
     (record ? dispatch : dispatch_below_autograd)(*n.op, args.data(), outs.data());
     values[n.id] = flat_results(*n.op, outs.data());
+    if (gives_unknown_size(n)) symbols.learn(n, values[n.id][0]);
     for (size_t i = 0; i < n.outs.size(); ++i)
       if (n.outs[i].wrapped_number) values[n.id][i].impl()->wrapped_number = true;
     for (int32_t id : dead[n.id]) values[id].clear();

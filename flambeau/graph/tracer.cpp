@@ -135,10 +135,11 @@ void GraphTracer::run_on_fakes(const OpInfo& op, Value* args, Value* outs) {
   dispatch_below_autograd(op, args, outs);
 }
 
-// A composite that draws from a generator is expanded at once, while the trace answers draws.
+// A composite that draws from a generator is expanded at once, while the trace answers draws; so is one whose
+// sizes follow from elements, so that the graph has the primitive that gives them.
 bool GraphTracer::expand_random(const OpInfo& op, Value* args, Value* outs) {
   const OpInfo& f = op.functional ? *op.functional : op;
-  if (!f.is(Tag::Random) || f.is_primitive() || !f.decompose) return false;
+  if (!f.is(Tag::Random | Tag::DataDependent) || f.is_primitive() || !f.decompose) return false;
   StateGuard<bool> below(&DispatchState::below_autograd, true);
   f.decompose(args, outs);
   if (!op.mutates()) return true;
@@ -153,7 +154,7 @@ bool GraphTracer::expand_random(const OpInfo& op, Value* args, Value* outs) {
 
 void GraphTracer::record(const OpInfo& op, Value* args, Value* outs) {
   if (expand_random(op, args, outs)) return;
-  FL_CHECK(!op.is(Tag::DataDependent), UnsupportedError,
+  FL_CHECK(!op.is(Tag::DataDependent) || op.library == LibraryCall::Nonzero, UnsupportedError,
            "{} gives sizes or a number that depend on the elements of a tensor, which a graph cannot hold; "
            "move the call out of the compiled function, or run the function without fullgraph",
            op.name());

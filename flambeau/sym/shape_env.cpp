@@ -1,5 +1,7 @@
 #include "flambeau/sym/shape_env.h"
 
+#include "flambeau/sym/unbacked.h"
+
 #include <algorithm>
 #include <atomic>
 
@@ -33,7 +35,30 @@ Guard as_fact(const Guard& g) {
       return g;
   }
 }
+
+/// e with each unbacked symbol as one of 2 or more.
+Expr generic(const Expr& e) {
+  return substitute(e, [](const Expr& s) -> std::optional<Expr> {
+    if (!is_unbacked(s)) return std::nullopt;
+    return Expr::symbol("many_" + s.name(), 2);
+  });
+}
 }  // namespace
+
+bool is_unbacked(const Expr& e) {
+  if (!e.is_symbol()) return false;
+  const std::string& name = e.name();
+  return name.size() > 1 && name[0] == 'u' && name.find_first_not_of("0123456789", 1) == std::string::npos;
+}
+
+bool follows_from_elements(const Guard& g) {
+  for (const Expr* side : {&g.lhs, &g.rhs})
+    for (const Expr& s : symbols_of(*side))
+      if (is_unbacked(s)) return true;
+  return false;
+}
+
+bool holds(const Guard& g, int64_t lhs, int64_t rhs) { return holds(g.relation, lhs, rhs) == g.expected; }
 
 std::string Guard::str() const {
   static constexpr const char* kSign[] = {"==", "!=", "<", "<="};
@@ -105,6 +130,17 @@ bool ShapeEnv::evaluate(Relation r, const Expr& left, const Expr& right) {
   const Expr lhs = simplify(left), rhs = simplify(right);
   if (auto answer = known_of(r, lhs, rhs)) return *answer;
   auto a = hint(lhs), b = hint(rhs);
+  // Where a size is not known, rules get the answer for sizes of 2 or more; a run checks that it is one.
+  if (!a || !b)
+    if (const auto answer = decide(r, generic(lhs), generic(rhs))) {
+      for (const Expr* side : {&lhs, &rhs})
+        for (const Expr& s : symbols_of(*side)) {
+          if (!is_unbacked(s) || known_of(Relation::Le, Expr(2), s)) continue;
+          guards_.push_back({Relation::Le, Expr(2), s, true});
+          learn(guards_.back());
+        }
+      return *answer;
+    }
   FL_CHECK(a && b, UnsupportedError,
            "the program branches on {} and {}, whose values are known only when it runs; a check on the "
            "sizes before this place, or a formulation without the branch, lets it be captured",

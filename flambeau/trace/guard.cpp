@@ -2,6 +2,7 @@
 
 #include "flambeau/base/error.h"
 #include "flambeau/op/dispatch.h"
+#include "flambeau/sym/unbacked.h"
 #include "flambeau/trace/trace.h"
 
 namespace fl::trace {
@@ -175,7 +176,8 @@ std::string why_not(const TracedProgram& p, const Tensors& args) {
     const graph::SymbolValues symbols(p.graph, InputPlan(p).tensors(p, args));
     if (std::string text = size_difference(p, args, symbols); !text.empty()) return text;
     for (const sym::Guard& g : p.guards())
-      if (!holds(*p.graph.shape_env, g, symbols)) return fmt::format("the sizes do not satisfy {}", g.str());
+      if (!sym::follows_from_elements(g) && !holds(*p.graph.shape_env, g, symbols))
+        return fmt::format("the sizes do not satisfy {}", g.str());
   } catch (const RuntimeError& e) {
     return e.message();
   }

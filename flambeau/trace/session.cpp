@@ -84,10 +84,7 @@ class Session::Recorder : public graph::GraphTracer, public RandomHook {
   PhiloxSlot reserve(Generator& generator, SymInt count) override;
 
   Tensors fakes;
-  bool changed_grads() const {
-    return std::ranges::any_of(grad_changes_,
-                               [](const GradChange& c) { return !c.tensor.grad().is_same(c.before); });
-  }
+  bool changed_grads() const { return !grad_changes_.empty(); }
   const std::vector<CapturedInfo>& captured() const { return program_->captured; }
   const StandingStorage* standing_for(const Storage* real_or_fake) const {
     for (const StandingStorage& s : storages_)

@@ -180,6 +180,9 @@ Builtins::Builtins() {
        {"dtype", "device", "layout", "memory_format", "Generator", "DispatchKey", "DispatchKeySet"})
     constant_types_.insert(type(own.attr(name)));
   build_class = nb::object(b.attr("__build_class__")).release().ptr();
+  const auto method = [](const char* name) { return _PyType_Lookup(tensor_type, nb::str(name).ptr()); };
+  item = Py_XNewRef(method("item"));
+  to_list = Py_XNewRef(method("tolist"));
   apply =
       nb::object(
           nb::module_::import_("flambeau.autograd.function").attr("Function").attr("apply").attr("__func__"))

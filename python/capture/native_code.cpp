@@ -6,6 +6,7 @@
 #if FLAMBEAU_CAPTURE
 #include "flambeau/ops/functions.h"
 #include "hook.h"
+#include "module.h"
 #include "world.h"
 
 namespace fl::python::capture {
@@ -234,7 +235,33 @@ bool World::may_call(PyObject* f, PyObject* const* args, size_t count) {
   return true;
 }
 
+namespace {
+
+/// x.item(), x.tolist() or float(x) of a tensor with one floating-point element: a number of the graph. Null
+/// without an error: no such call.
+PyObject* symbolic_element(PyObject* f, PyObject* tensor) {
+  const Tensor* t = as_tensor(tensor);
+  if (!t || !is_floating(t->dtype()) || !(t->dim() == 0 || f != builtins().to_list)) return nullptr;
+  try {
+    if (t->numel() != SymInt(1)) return nullptr;
+    StateGuard<bool> no_grad(&DispatchState::grad_enabled, false);
+    const Tensor value = _to_copy(reshape(fl::detach(*t), IntList()), DType::Float64);
+    return symbolic_float(value, {}, std::nullopt).release().ptr();
+  } catch (...) {
+    raise_in_python(std::current_exception());
+    return nullptr;
+  }
+}
+
+}  // namespace
+
 PyObject* World::call(PyObject* f, PyObject* const* args, size_t positional, PyObject* keywords) {
+  if (positional == 1 && !keywords && !recorder &&
+      (f == builtins().item || f == builtins().to_list || f == reinterpret_cast<PyObject*>(&PyFloat_Type))) {
+    if (is_sym_float(args[0]) && PyType_Check(f)) return Py_NewRef(args[0]);
+    PyObject* number = symbolic_element(f, args[0]);
+    if (number || PyErr_Occurred()) return checked(number);
+  }
   const size_t total = positional + (keywords ? static_cast<size_t>(PyTuple_GET_SIZE(keywords)) : 0);
   PyTypeObject* type = Py_TYPE(f);
   if (type == &PyMethod_Type || type == builtins().method_wrapper) {

@@ -56,7 +56,8 @@ int eliminate_common_subexpressions(Graph& g) {
   std::unordered_map<uint64_t, std::vector<int32_t>> seen;
   int removed = 0;
   for (Node& n : g.calls()) {
-    if (!is_pure(n)) continue;
+    // Each call that gives a size gives its own symbol, which other shapes are made of.
+    if (!is_pure(n) || n.op->is(fl::Tag::DataDependent)) continue;
     std::vector<int32_t>& bucket = seen[hash_of(n)];
     int32_t same = -1;
     for (int32_t other : bucket)

@@ -1,6 +1,7 @@
 #include "flambeau/graph/pass/eliminate_dead_code.h"
 
 #include "flambeau/graph/analysis/purity.h"
+#include "flambeau/graph/run_symbols.h"
 
 namespace fl::graph {
 
@@ -11,7 +12,10 @@ int eliminate_dead_code(Graph& g) {
   for (const Node& n : g.calls()) calls.push_back(n.id);
   int removed = 0;
   for (auto it = calls.rbegin(); it != calls.rend(); ++it) {
-    if (is_output[*it] || !g.users(*it).empty() || has_side_effect(g.node(*it))) continue;
+    // Who gives a size is read by all that is made of its symbol.
+    if (is_output[*it] || !g.users(*it).empty() || has_side_effect(g.node(*it)) ||
+        gives_unknown_size(g.node(*it)))
+      continue;
     g.erase(*it);
     ++removed;
   }

@@ -6,6 +6,7 @@
 #include "flambeau/ops/prims/index_geometry.h"
 #include "flambeau/ops/rules.h"
 #include "flambeau/ops/samples.h"
+#include "flambeau/sym/shape_env.h"
 
 namespace fl {
 namespace {
@@ -405,6 +406,10 @@ void define_index_and_put(OpTable& t) {
 }
 
 InferResult nonzero_rule(const InferCtx& c, int) {
+  // In a trace the number of rows is a symbol that only a run knows.
+  if (sym::ShapeEnv* env = sym::ShapeEnv::active())
+    return {make_spec(Sizes{SymInt(env->create_unbacked()), SymInt(c.spec(0).dim())}, DType::Int64,
+                      c.spec(0).device)};
   FL_RAISE(UnsupportedError, "{}: the number of rows depends on the elements of a tensor of sizes {}",
            c.op().schema.name, to_string(c.spec(0).sizes));
 }

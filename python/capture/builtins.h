@@ -52,7 +52,7 @@ class Builtins {
   PyTypeObject *partial, *deque, *default_dict, *size, *lru_cache, *enum_type, *method_wrapper;
   PyObject *build_class, *apply;            ///< apply: autograd.Function's, as a function
   nb::object default_factory, deque_bound;  ///< descriptors
-  PyObject *item, *to_list;       ///< methods of Tensor
+  PyObject *item, *to_list;                 ///< methods of Tensor
   nb::object unsupported_error, internal_error;
 
  private:

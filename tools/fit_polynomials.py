@@ -296,62 +296,6 @@ def fit_pow():
                                         rounding=double), double)
 
 
-def wide(name, f, lo, hi, count, weight=None):
-    show(f"{name}, {count} coefficients", *polynomial(f, lo, hi, range(count), weight=weight, rounding=double), double)
-
-
-def fit_wide_exp():
-    """The functions of float64 for machines without a library."""
-    half = mp.log(2) / 2 * mpf("1.0001")
-    wide("exp: 1 + r + r^2 p(r)", lambda x: (mp.exp(x) - 1 - x) / x**2, -half, half, 10,
-         weight=lambda x: mp.exp(x) / x**2)
-    wide("exp2: 1 + r p(r)", lambda x: (2**x - 1) / x, -0.5, 0.5, 11, weight=lambda x: 2**x / x)
-    wide("expm1: r + r^2 p(r)", lambda x: (mp.expm1(x) - x) / x**2, -half, half, 11,
-         weight=lambda x: mp.expm1(x) / x**2)
-
-
-def fit_wide_hyperbolic():
-    square = (mp.log(2) / 2 * mpf("1.0001"))**2
-    wide("sinh: r + r^3 p(r^2)", lambda y: (mp.sinh(mp.sqrt(y)) / mp.sqrt(y) - 1) / y, mpf("1e-6"), square, 5,
-         weight=lambda y: mp.sinh(mp.sqrt(y)) / mp.sqrt(y) / y)
-    wide("cosh: 1 + r^2 p(r^2)", lambda y: (mp.cosh(mp.sqrt(y)) - 1) / y, mpf("1e-6"), square, 6,
-         weight=lambda y: mp.cosh(mp.sqrt(y)) / y)
-
-
-def fit_wide_log():
-    def tail(y):
-        s = mp.sqrt(y)
-        return (mp.log((1 + s) / (1 - s)) / s - 2) / y
-    wide("log: 2s + s^3 p(s^2), |s| < 0.1716", tail, mpf("1e-6"), (3 - 2 * mp.sqrt(2))**2, 7, weight=lambda y: 2 / y)
-    wide("log1p: 2s + s^3 p(s^2), |s| < 0.2", tail, mpf("1e-6"), mpf("0.0401"), 8, weight=lambda y: 2 / y)
-
-
-def fit_wide_trig():
-    square = (mp.pi / 4 * mpf("1.0001"))**2
-    wide("sin: r + r^3 p(r^2)", lambda y: (mp.sin(mp.sqrt(y)) / mp.sqrt(y) - 1) / y, mpf("1e-6"), square, 7,
-         weight=lambda y: mp.sin(mp.sqrt(y)) / mp.sqrt(y) / y)
-    wide("cos: 1 - r^2/2 + r^4 p(r^2)", lambda y: (mp.cos(mp.sqrt(y)) - 1 + y / 2) / y**2, mpf("1e-5"), square, 6,
-         weight=lambda y: mp.cos(mp.sqrt(y)) / y**2)
-
-
-def fit_wide_inverse_trig():
-    wide("asin: s + s z p(z), z = s^2 in [0, 1/4]", lambda z: (mp.asin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, mpf("1e-6"),
-         mpf("0.2501"), 13, weight=lambda z: mp.asin(mp.sqrt(z)) / mp.sqrt(z) / z)
-    wide("atan: t + t z p(z), t in [0, tan(pi/8)]", lambda z: (mp.atan(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, mpf("1e-6"),
-         mpf("0.17158"), 12, weight=lambda z: mp.atan(mp.sqrt(z)) / mp.sqrt(z) / z)
-
-
-def fit_wide_erf():
-    wide("erf: a + a p(a^2), a < 1", lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, mpf("1e-6"), mpf("1.001"), 13,
-         weight=lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z))
-
-    def scaled(q):
-        a = 4 / (1 - q) - 2
-        return (a + 2) * mp.exp(a * a) * mp.erfc(a)
-    wide("erfc: (a + 2) e^(a^2) erfc(a) = p(1 - 4/(a + 2)), 1/2 <= a < 27.3", scaled, mpf("-0.6001"),
-         1 - 4 / mpf("29.3"), 22)
-
-
 if __name__ == "__main__":
     names = sys.argv[1:] or [n[4:] for n in list(globals()) if n.startswith("fit_")]
     for name in names:

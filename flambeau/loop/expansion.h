@@ -2,13 +2,11 @@
 #pragma once
 #include <optional>
 
-#include "flambeau/loop/math.h"
 #include "flambeau/op/scalar_ops.h"
 
 namespace fl::loop {
 
 /// The value of op written into s with simpler operations, where op is not one that a backend must know.
-std::optional<Val> expand_operation(ScalarOps& s, ScalarOp op, Val a, Val b,
-                                    WideFunctions wide = WideFunctions::Library);
+std::optional<Val> expand_operation(ScalarOps& s, ScalarOp op, Val a, Val b);
 
 }  // namespace fl::loop

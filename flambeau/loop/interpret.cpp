@@ -28,14 +28,13 @@ class Recorder : public ScalarOps {
  public:
   std::vector<ScalarBits> slots;
   Code* code = nullptr;
-  WideFunctions wide = WideFunctions::Library;
 
   Val fresh(DType d) {
     slots.emplace_back();
     return {static_cast<int32_t>(slots.size()) - 1, d};
   }
   Val emit(ScalarOp op, DType dtype, Val a, Val b, Val c) override {
-    if (auto v = expand_operation(*this, op, a, b, wide)) return *v;
+    if (auto v = expand_operation(*this, op, a, b)) return *v;
     const Val out = fresh(result_dtype(op, dtype, a.dtype, b.dtype));
     const DType operand = op == ScalarOp::Select ? b.dtype : a.dtype;
     code->push_back({Step::Kind::Operation, op, out.dtype, operand, std::max(a.id, 0), std::max(b.id, 0),
@@ -76,7 +75,7 @@ struct StageCode {
 class Interpreter {
  public:
   Interpreter(const Kernel& k, std::span<void* const> buffers, std::span<const int64_t> sizes,
-              std::span<const ScalarBits> params, WideFunctions wide)
+              std::span<const ScalarBits> params)
       : k_(k), buffers_(buffers), sizes_(sizes), params_(params) {
     FL_CHECK(buffers.size() == k.buffers.size(), ValueError, "kernel {} takes {} buffers, got {}", k.name,
              k.buffers.size(), buffers.size());
@@ -85,7 +84,6 @@ class Interpreter {
     FL_CHECK(params.size() == k.params.size(), ValueError, "kernel {} takes {} parameters, got {}", k.name,
              k.params.size(), params.size());
     slot_of_.assign(k.insts.size(), Val{});
-    recorder_.wide = wide;
     for (const Stage& s : k.stages) prepare(s);
   }
 
@@ -333,8 +331,8 @@ class Interpreter {
 }  // namespace
 
 void interpret(const Kernel& k, std::span<void* const> buffers, std::span<const int64_t> sizes,
-               std::span<const ScalarBits> params, WideFunctions wide) {
-  Interpreter(k, buffers, sizes, params, wide).run();
+               std::span<const ScalarBits> params) {
+  Interpreter(k, buffers, sizes, params).run();
 }
 
 namespace {

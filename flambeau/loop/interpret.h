@@ -4,7 +4,6 @@
 
 #include "flambeau/base/error.h"
 #include "flambeau/loop/ir.h"
-#include "flambeau/loop/math.h"
 #include "flambeau/loop/scalar_bits.h"
 
 namespace fl::loop {
@@ -19,7 +18,7 @@ class OutOfBoundsError : public IndexError {
 /// Runs the kernel on buffers in the order of k.buffers. Raises OutOfBoundsError with the message of the
 /// first check that failed, after everything has run.
 void interpret(const Kernel& k, std::span<void* const> buffers, std::span<const int64_t> sizes,
-               std::span<const ScalarBits> params = {}, WideFunctions wide = WideFunctions::Library);
+               std::span<const ScalarBits> params = {});
 
 /// The message of a failed check of a kernel with these symbols for sizes: the value in place of "{}", and
 /// numbers in place of expressions over the sizes, which are given in the same order (none: what they are is

@@ -28,8 +28,6 @@ struct MachineShape {
   bool repeats_functions = false;  ///< transcendental functions, too.
   /// Rows of at most so many points stay in registers from pass to pass: nothing is kept in memory.
   int64_t held_points = 0;
-  /// Of longer rows than this, maxima and sums of exponentials below them come from one pass; 0: of none.
-  int64_t softmax_in_passes = 0;
 
   static MachineShape of(Device d) {
     MachineShape m;
@@ -41,7 +39,6 @@ struct MachineShape {
     m.repeated = 60;
     m.repeats_functions = true;
     m.held_points = 1024;
-    m.softmax_in_passes = 4096;
     return m;
   }
 };

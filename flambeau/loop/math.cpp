@@ -80,80 +80,22 @@ Expansion expansion_f32(ScalarOp op) {
   }
 }
 
-Expansion expansion_f64(ScalarOp op) {
-  switch (op) {
-    case ScalarOp::Exp:
-      return {math::exp_f64};
-    case ScalarOp::Exp2:
-      return {[](const Num& x) { return math::exp2_f64(x); }};
-    case ScalarOp::Expm1:
-      return {math::expm1_f64};
-    case ScalarOp::Log:
-      return {math::log_f64};
-    case ScalarOp::Log2:
-      return {math::log2_f64};
-    case ScalarOp::Log10:
-      return {math::log10_f64};
-    case ScalarOp::Log1p:
-      return {math::log1p_f64};
-    case ScalarOp::Sin:
-      return {math::sin_f64};
-    case ScalarOp::Cos:
-      return {math::cos_f64};
-    case ScalarOp::Tan:
-      return {math::tan_f64};
-    case ScalarOp::Asin:
-      return {math::asin_f64};
-    case ScalarOp::Acos:
-      return {math::acos_f64};
-    case ScalarOp::Atan:
-      return {math::atan_f64};
-    case ScalarOp::Sinh:
-      return {math::sinh_f64};
-    case ScalarOp::Cosh:
-      return {math::cosh_f64};
-    case ScalarOp::Tanh:
-      return {math::tanh_f64};
-    case ScalarOp::Asinh:
-      return {math::asinh_f64};
-    case ScalarOp::Acosh:
-      return {math::acosh_f64};
-    case ScalarOp::Atanh:
-      return {math::atanh_f64};
-    case ScalarOp::Erf:
-      return {math::erf_f64};
-    case ScalarOp::Erfc:
-      return {math::erfc_f64};
-    case ScalarOp::Pow:
-      return {nullptr, math::pow_f64};
-    case ScalarOp::Atan2:
-      return {nullptr, math::atan2_f64};
-    case ScalarOp::Hypot:
-      return {nullptr, math::hypot_f64};
-    case ScalarOp::Nextafter:
-      return {nullptr, math::nextafter_f64};
-    default:
-      return {};
-  }
-}
-
-Expansion expansion(ScalarOp op, DType dtype, WideFunctions wide) {
+Expansion expansion(ScalarOp op, DType dtype) {
   if (dtype == DType::Float32) return expansion_f32(op);
   if (dtype == DType::Float64 && op == ScalarOp::Erfinv) return {math::erfinv_f64};
   if (dtype == DType::Float64 && op == ScalarOp::Digamma) return {math::digamma_f64};
-  if (dtype == DType::Float64 && wide == WideFunctions::Expanded) return expansion_f64(op);
   return {};
 }
 
 }  // namespace
 
-bool needs_expansion(ScalarOp op, DType dtype, WideFunctions wide) {
-  const Expansion e = expansion(op, dtype, wide);
+bool needs_expansion(ScalarOp op, DType dtype) {
+  const Expansion e = expansion(op, dtype);
   return e.unary || e.binary;
 }
 
-Val expand(ScalarOps& s, ScalarOp op, Val a, Val b, WideFunctions wide) {
-  const Expansion e = expansion(op, a.dtype, wide);
+Val expand(ScalarOps& s, ScalarOp op, Val a, Val b) {
+  const Expansion e = expansion(op, a.dtype);
   FL_CHECK(e.unary || e.binary, InternalError, "expected an operation that needs expansion, got {} of {}",
            name(op), name(a.dtype));
   if (e.unary) return e.unary(Num(s, a)).value();

@@ -6,18 +6,14 @@
 
 namespace fl::loop {
 
-/// Where the transcendental functions of float64 come from: from libm, or, for machines that have none, from
-/// our own formulas.
-enum class WideFunctions : uint8_t { Library, Expanded };
-
 /// True where op on dtype is to be replaced by expand() before interpretation and code generation: every
-/// transcendental of float32, and of float64 those that libm lacks, or all but lgamma and the remainder.
-bool needs_expansion(ScalarOp op, DType dtype, WideFunctions wide = WideFunctions::Library);
+/// transcendental of float32, and of float64 those that libm lacks.
+bool needs_expansion(ScalarOp op, DType dtype);
 
 /// The value of op on a (and b) in core operations of s; float32 functions are within 4 ulp of the exact
-/// result, denormals included, and follow C99 annex F on special values; so do those of float64. Raises
-/// InternalError where needs_expansion is false.
-Val expand(ScalarOps& s, ScalarOp op, Val a, Val b = {}, WideFunctions wide = WideFunctions::Library);
+/// result, denormals included, and follow C99 annex F on special values. Raises InternalError where
+/// needs_expansion is false.
+Val expand(ScalarOps& s, ScalarOp op, Val a, Val b = {});
 
 /// exp(-|x|) for sums of which the largest term is 1: in float32 what is less than exp(-87) is 0.
 Val decay(ScalarOps& s, Val x);

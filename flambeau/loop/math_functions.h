@@ -67,42 +67,4 @@ Num hypot_f32(const Num& x, const Num& y);  // 0.5 ulp
 Num rem_f32(const Num& x, const Num& y);        // exact
 Num nextafter_f32(const Num& x, const Num& y);  // exact
 
-// Float64, for machines without a library: math_wide_exp.cpp
-Num exp_f64(const Num& x);
-Num exp2_f64(const Num& x);
-Num exp2_f64(const Num& x, const Num& low);  ///< 2^(x + low), for a low far below 1
-Num expm1_f64(const Num& x);
-Num tanh_f64(const Num& x);
-Num sinh_f64(const Num& x);
-Num cosh_f64(const Num& x);
-/// exp(x + low) * factor, as scaled_exp_f32; x in [-760, 0].
-Num scaled_exp_f64(const Num& x, const Num& low, const Num& factor);
-
-// math_wide_log.cpp
-Num log_f64(const Num& x);
-Num log2_f64(const Num& x);
-Num log10_f64(const Num& x);
-Num log1p_f64(const Num& x);
-Num pow_f64(const Num& x, const Num& y);
-Num hypot_f64(const Num& x, const Num& y);
-Num asinh_f64(const Num& x);
-Num acosh_f64(const Num& x);
-Num atanh_f64(const Num& x);
-
-// math_wide_trig.cpp
-Num sin_f64(const Num& x);
-Num cos_f64(const Num& x);
-Num tan_f64(const Num& x);
-Num asin_f64(const Num& x);
-Num acos_f64(const Num& x);
-Num atan_f64(const Num& x);
-Num atan2_f64(const Num& y, const Num& x);
-
-// math_wide_erf.cpp
-Num erf_f64(const Num& x);
-Num erfc_f64(const Num& x);
-
-// math_remainder.cpp
-Num nextafter_f64(const Num& x, const Num& y);  // exact
-
 }  // namespace fl::loop::math

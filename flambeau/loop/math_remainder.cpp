@@ -29,12 +29,4 @@ Num nextafter_f32(const Num& x, const Num& y) {
   return select(x == y, y, select(is_nan(x) | is_nan(y), x + y, moved));
 }
 
-Num nextafter_f64(const Num& x, const Num& y) {
-  const Num away = (x < y) ^ (x < 0);
-  const Num step = from_bits(bits(x) + select(away, DType::Int64, 1, -1));
-  const Num from_zero = copysign(0x1p-1074, y);
-  const Num moved = select(x == 0, from_zero, step);
-  return select(x == y, y, select(is_nan(x) | is_nan(y), x + y, moved));
-}
-
 }  // namespace fl::loop::math

@@ -30,9 +30,6 @@ class Num {
   double literal_ = 0;
 };
 
-/// An integer that no double may be, among values recorded with `model`.
-inline Num int64(const Num& model, int64_t v) { return {model.ops(), model.ops().constant(DType::Int64, v)}; }
-
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 inline constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 

@@ -5,7 +5,6 @@
 #include <set>
 
 #include "flambeau/loop/body.h"
-#include "flambeau/loop/merge_softmax.h"
 
 namespace fl::loop {
 namespace {
@@ -81,10 +80,7 @@ class KernelWriter {
       last = std::max(last, (*levels)[k] + (n.reduce.empty() ? 0 : 1));
     }
     for (level_ = 0; level_ <= last; ++level_) write_level();
-    Kernel k = builder_.finish(VectorAxis::None);
-    const int64_t in_passes = g_.machine.softmax_in_passes;
-    if (in_passes > 0 && is_row_ && row_ > in_passes) merge_softmax(k);
-    return {std::move(k), buffers_.list};
+    return {builder_.finish(VectorAxis::None), buffers_.list};
   }
 
   /// Whether a value had to be stored that the first writing had not stored.

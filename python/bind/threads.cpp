@@ -1,12 +1,10 @@
-// How many threads kernels and libraries use, and whether what they do keeps an order.
+// How many threads kernels and libraries use.
 #include "flambeau/base/parallel.h"
-#include "flambeau/runtime/determinism.h"
 #include "module.h"
 
 namespace fl::python {
 
 void bind_threads(nb::module_& m) {
-  m.def("use_deterministic_algorithms", runtime::use_deterministic_algorithms);
   m.def("get_num_threads", num_threads);
   m.def(
       "set_num_threads",

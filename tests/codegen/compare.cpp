@@ -210,7 +210,7 @@ std::string difference(const loop::Kernel& k, const std::vector<Bytes>& buffers,
     }
   if (device == "cuda") {
     FL_CHECK(gpu_difference, ValueError, "these tests are built without CUDA");
-    return gpu_difference(k, buffers, sizes, params);
+    return gpu_difference(k, expected, buffers, sizes, params);
   }
   return "";
 }

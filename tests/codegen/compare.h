@@ -33,9 +33,9 @@ Outcome run_on(std::vector<Bytes> buffers, const std::function<void(std::span<vo
 std::string first_difference(const loop::Kernel& k, const std::vector<Bytes>& expected,
                              const std::vector<Bytes>& got);
 
-/// The kernel on the first GPU against the interpreter; empty: equal. Null where CUDA is not built.
-[[gnu::weak]] std::string gpu_difference(const loop::Kernel& k, const std::vector<Bytes>& buffers,
-                                         const std::vector<int64_t>& sizes,
+/// The kernel on the first GPU against what is expected; empty: equal. Null where CUDA is not built.
+[[gnu::weak]] std::string gpu_difference(const loop::Kernel& k, const Outcome& expected,
+                                         const std::vector<Bytes>& buffers, const std::vector<int64_t>& sizes,
                                          const std::vector<loop::ScalarBits>& params);
 
 /// Empty where all instruction sets give what the interpreter gives (nan equal to nan, the same errors

@@ -16,14 +16,13 @@ std::string lanes_text(int lanes) { return lanes == 64 ? "" : fmt::format(" lane
 
 }  // namespace
 
-std::string row_kernel(std::string_view dtype, std::string_view op, int lanes, int64_t columns) {
+std::string row_kernel(std::string_view dtype, std::string_view op, int lanes) {
   const bool half = dtype == "bf16" || dtype == "f16";
   const std::string_view wide = half ? "f32" : dtype;
   // What turns an element into a number to compute with, and back.
   const std::string in = half ? "cast f32" : fmt::format("abs {}", wide),
                     out = half ? fmt::format("cast {}", dtype) : fmt::format("neg {}", wide);
-  std::string text =
-      fmt::format(R"(kernel rows(x: {0} in, y: {1} out, z: {0} out) sizes(s0, s1) vector inner{2}
+  return fmt::format(R"(kernel rows(x: {0} in, y: {1} out, z: {0} out) sizes(s0, s1) vector inner{2}
 for i0 < s0
   stage for r0 < s1
     %0 = load {0} x[i0*s1 + r0]
@@ -39,12 +38,8 @@ for i0 < s0
     %9 = {7} %8
     store z[i0*s1 + r0] = %9
 )",
-                  dtype, wide, lanes_text(lanes), in, results(op, 3), op, op == "argmax" ? ", %2" : "", out);
-  if (columns == 0) return text;
-  const std::string number = std::to_string(columns);
-  text.replace(text.find(", s1)"), 5, ")");
-  for (size_t at; (at = text.find("s1")) != std::string::npos;) text.replace(at, 2, number);
-  return text;
+                     dtype, wide, lanes_text(lanes), in, results(op, 3), op, op == "argmax" ? ", %2" : "",
+                     out);
 }
 
 std::string column_kernel(std::string_view op, int lanes) {

@@ -127,35 +127,6 @@ for i0 < s0
   EXPECT_NE(types[5].find("8"), std::string::npos) << types[5];
 }
 
-// No call of a function that is nowhere.
-TEST(Ptx, FunctionsOfFloat64AreWrittenOut) {
-  for (const char* op :
-       {"exp",  "exp2", "expm1", "log",  "log2",  "log10", "log1p", "sin", "cos",  "tan",    "asin",   "acos",
-        "atan", "sinh", "cosh",  "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "erfinv", "digamma"}) {
-    const std::string ptx = ptx_of(fmt::format(R"(kernel k(x: f64 in, y: f64 out) sizes(s0) vector outer
-for i0 < s0
-  stage
-    %0 = load f64 x[i0]
-    %1 = {} f64 %0
-    store y[i0] = %1
-)",
-                                               op));
-    EXPECT_EQ(ptx.find(".extern"), std::string::npos) << op;
-    expect_assembles(ptx, op);
-  }
-  for (const char* op : {"pow", "atan2", "hypot", "nextafter"})
-    expect_assembles(ptx_of(fmt::format(R"(kernel k(x: f64 in, y: f64 in, z: f64 out) sizes(s0) vector outer
-for i0 < s0
-  stage
-    %0 = load f64 x[i0]
-    %1 = load f64 y[i0]
-    %2 = {} f64 %0, %1
-    store z[i0] = %2
-)",
-                                        op)),
-                     op);
-}
-
 TEST(Ptx, TooManyArgumentsAreRefused) {
   std::string buffers, body;
   for (int n = 0; n < 5000; ++n) buffers += fmt::format("{}x{}: f32 in", n ? ", " : "", n);
@@ -198,22 +169,6 @@ TEST(Ptx, RowsAndColumnsAssemble) {
     expect_assembles(ptx_of(row_kernel("f64", "welford", lanes)), "welford of f64");
     for (const char* op : {"sum", "welford", "max"}) expect_assembles(ptx_of(column_kernel(op, lanes)), op);
   }
-}
-
-// Rows that a warp or a part of one holds in registers: no memory that a block shares, and several to a
-// block.
-TEST(Ptx, ShortRowsStayInRegisters) {
-  for (int64_t columns : {1, 4, 12, 64, 100, 197, 256, 512, 768, 1024, 2048, 4096})
-    for (const char* op : {"sum", "welford", "online_softmax", "argmax"}) {
-      const auto k = parse_kernel(row_kernel("f32", op, 512, columns));
-      const auto code = compile_for_gpu(k);
-      expect_assembles(code->ptx(), fmt::format("{} of {}", op, columns));
-      if (columns > 256) continue;
-      EXPECT_EQ(code->ptx().find(columns % 4 ? "bar.sync" : "no such text"), std::string::npos) << columns;
-      const int64_t rows[] = {1 << 16};
-      const LaunchShape shape = code->shape(rows);
-      EXPECT_GE(int64_t{1 << 16} / shape.blocks, 4) << op << " of " << columns;
-    }
 }
 
 TEST(Ptx, BoolsAreCompared) {

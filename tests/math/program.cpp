@@ -156,13 +156,13 @@ To convert(From x) {
 
 }  // namespace
 
-Program::Program(ScalarOp op, DType dtype, WideFunctions wide) : inputs_(arity(op)) {
+Program::Program(ScalarOp op, DType dtype) : inputs_(arity(op)) {
   Val in[2];
   for (int i = 0; i < inputs_; ++i) {
     steps_.push_back({.op = ScalarOp::Load, .from = dtype, .to = dtype});
     in[i] = {i, dtype};
   }
-  result_ = expand(*this, op, in[0], inputs_ == 1 ? Val{} : in[1], wide);
+  result_ = inputs_ == 1 ? expand(*this, op, in[0]) : expand(*this, op, in[0], in[1]);
   FL_CHECK(result_.dtype == dtype, InternalError, "expected {}, got {}", name(dtype), name(result_.dtype));
 }
 

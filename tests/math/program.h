@@ -4,15 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "flambeau/loop/math.h"
 #include "flambeau/op/scalar_ops.h"
 
 namespace fl::loop {
 
 class Program : public ScalarOps {
  public:
-  /// expand(op) on one or two inputs of dtype.
-  Program(ScalarOp op, DType dtype, WideFunctions wide = WideFunctions::Library);
+  Program(ScalarOp op, DType dtype);  ///< expand(op) on one or two inputs of dtype
 
   Val emit(ScalarOp op, DType dtype, Val a, Val b, Val c) override;
   Val constant(DType dtype, Literal value) override;

@@ -98,7 +98,8 @@ std::vector<Value> run_compiled(const OpInfo& op, const std::vector<Value>& args
                                 runtime::KernelRunner runner) {
   Places places(op, args);
   const auto compiler = [runner](const graph::Graph& g) -> aot::Runner {
-    const auto program = std::make_shared<runtime::Executable>(loop::lower(g), runner);
+    const auto program =
+        std::make_shared<runtime::Executable>(loop::lower(g), runtime::ExecutableOptions{.runner = runner});
     return [program](const std::vector<Value>& inputs) {
       std::vector<Tensor> tensors;
       std::vector<int64_t> numbers;

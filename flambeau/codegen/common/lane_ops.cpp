@@ -138,9 +138,7 @@ Value* LaneOps::integer(Value* like, int64_t v) {
 }
 
 Val LaneOps::emit(ScalarOp op, DType dtype, Val a, Val b, Val c) {
-  const auto wide =
-      machine_.has_wide_functions ? loop::WideFunctions::Library : loop::WideFunctions::Expanded;
-  if (auto v = loop::expand_operation(*this, op, a, b, wide)) return *v;
+  if (auto v = loop::expand_operation(*this, op, a, b)) return *v;
   const int operands = arity(op);
   const Val all[] = {a, b, c};
   Lanes out;
@@ -265,8 +263,10 @@ Value* LaneOps::half_to_float(DType from, Value* x, int count) {
 Value* LaneOps::float_to_half(DType to, Value* x, int count) {
   Type* wide = with_count(b_.getInt32Ty(), count);
   Type* narrow = with_count(b_.getInt16Ty(), count);
-  if (to == DType::Float16 ? machine_.has_half_conversion : machine_.has_bfloat_conversion)
-    return round_to_half(to, x, count);
+  if (to == DType::Float16 && machine_.has_half_conversion)
+    return b_.CreateBitCast(b_.CreateFPTrunc(x, with_count(b_.getHalfTy(), count)), narrow);
+  if (to == DType::BFloat16 && machine_.has_bfloat_conversion)
+    return b_.CreateBitCast(b_.CreateFPTrunc(x, with_count(b_.getBFloatTy(), count)), narrow);
   Value* bits = b_.CreateBitCast(x, wide);
   const auto literal = [&](int64_t v) { return integer(bits, v); };
   const auto bit = [&](int n) { return b_.CreateAnd(b_.CreateLShr(bits, literal(n)), literal(1)); };
@@ -290,18 +290,6 @@ Value* LaneOps::float_to_half(DType to, Value* x, int count) {
     out = b_.CreateOr(out, sign);
   }
   return b_.CreateTrunc(out, narrow);
-}
-
-Value* LaneOps::round_to_half(DType to, Value* x, int count) {
-  Type* half = to == DType::Float16 ? b_.getHalfTy() : b_.getBFloatTy();
-  return b_.CreateBitCast(b_.CreateFPTrunc(x, with_count(half, count)), with_count(b_.getInt16Ty(), count));
-}
-
-Value* LaneOps::multiply_words(Value* a, Value* b, bool high) {
-  if (!high) return b_.CreateMul(a, b);
-  Type* wide = a->getType()->getWithNewType(b_.getInt64Ty());
-  Value* product = b_.CreateMul(b_.CreateZExt(a, wide), b_.CreateZExt(b, wide));
-  return b_.CreateTrunc(b_.CreateLShr(product, integer(product, 32)), a->getType());
 }
 
 // What does not fit gives the least value, as x86's conversions do; see loop/evaluate.h.
@@ -337,7 +325,7 @@ Value* LaneOps::integer_op(ScalarOp op, DType d, Value* a, Value* b, Value* c) {
     case ScalarOp::Sub:
       return b_.CreateSub(a, b);
     case ScalarOp::Mul:
-      return d == DType::Int32 ? multiply_words(a, b, false) : b_.CreateMul(a, b);
+      return b_.CreateMul(a, b);
     case ScalarOp::Fma:
       return b_.CreateAdd(b_.CreateMul(a, b), c);
     case ScalarOp::Minimum:
@@ -356,8 +344,11 @@ Value* LaneOps::integer_op(ScalarOp op, DType d, Value* a, Value* b, Value* c) {
     case ScalarOp::Div:
     case ScalarOp::Rem:
       return divide_integers(op, d, a, b);
-    case ScalarOp::Mulhi:
-      return multiply_words(a, b, true);
+    case ScalarOp::Mulhi: {
+      Type* wide = a->getType()->getWithNewType(b_.getInt64Ty());
+      Value* product = b_.CreateMul(b_.CreateZExt(a, wide), b_.CreateZExt(b, wide));
+      return b_.CreateTrunc(b_.CreateLShr(product, integer(product, 32)), a->getType());
+    }
     default:
       FL_RAISE(InternalError, "{} on {} reaches code generation", name(op), name(d));
   }

@@ -61,10 +61,6 @@ class LaneOps : public ScalarOps {
  protected:
   /// The operation on values that no instruction computes.
   virtual llvm::Value* call_library(ScalarOp op, DType d, llvm::Value* a, llvm::Value* b, int count);
-  /// float32 rounded to a half type, on a machine with an instruction for it.
-  virtual llvm::Value* round_to_half(DType to, llvm::Value* x, int count);
-  /// The low or the high word of a product of 32-bit integers.
-  virtual llvm::Value* multiply_words(llvm::Value* a, llvm::Value* b, bool high);
 
   llvm::IRBuilder<>& b_;
   llvm::Function* function_;

@@ -14,8 +14,7 @@ struct Machine {
   bool has_bfloat_conversion = false;  ///< float32 -> bfloat16
   bool has_masked_memory = false;      ///< masked loads and stores of every width cost like plain ones
   bool has_gather = false;
-  bool has_wide_functions = true;  ///< Transcendental functions of float64 can be called.
-  bool abs_wraps = true;           ///< The absolute value of the smallest integer is itself.
+  bool abs_wraps = true;  ///< The absolute value of the smallest integer is itself.
   /// Vectors go to memory under masks and to scattered addresses; else such lanes go one by one.
   bool has_vector_memory = true;
 };

@@ -9,7 +9,7 @@
 namespace fl::codegen {
 
 /// Part of every key: changes where generated code does.
-inline constexpr int kCodeVersion = 10;
+inline constexpr int kCodeVersion = 12;
 
 /// The folder is FLAMBEAU_CACHE_DIR, else XDG_CACHE_HOME/flambeau, else HOME/.cache/flambeau;
 /// FLAMBEAU_CACHE=0 turns it off. Whatever is wrong with the folder or a file in it, load() finds nothing and

@@ -37,7 +37,6 @@ Machine gpu_machine(const GpuTarget& target) {
   m.vector_bytes = 16;
   m.has_half_conversion = m.has_bfloat_conversion = true;
   m.has_vector_memory = false;
-  m.has_wide_functions = false;
   m.abs_wraps = false;
   return m;
 }

@@ -14,18 +14,10 @@ class GpuBody : public BodyEmitter {
 
  protected:
   llvm::Value* call_library(ScalarOp op, DType d, llvm::Value* a, llvm::Value* b, int count) override;
-  llvm::Value* round_to_half(DType to, llvm::Value* x, int count) override;
-  llvm::Value* multiply_words(llvm::Value* a, llvm::Value* b, bool high) override;
   bool is_contended(const loop::Store& s) const override { return contended_.contains(&s); }
   void combine_atomically(DType d, loop::StoreMode mode, llvm::Value* pointer, const Lanes& value) override;
 
  private:
-  /// f on each lane, or on the scalars.
-  template <class F>
-  llvm::Value* each_lane(llvm::Value* a, llvm::Value* b, F&& f);
-  llvm::Value* instruction(const char* text, const char* operands, llvm::Type* result, llvm::Value* a,
-                           llvm::Value* b);
-
   std::set<const loop::Store*> contended_;
 };
 

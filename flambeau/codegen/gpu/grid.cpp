@@ -33,7 +33,7 @@ class Grid : LoopWriter {
       : LoopWriter(k, module), plan_(plan) {
     start_function(parameter_types(machine));
     mark_kernel();
-    body_ = std::make_unique<GpuBody>(k, function_, b_, machine, plan.serial || plan.owners);
+    body_ = std::make_unique<GpuBody>(k, function_, b_, machine, plan.serial);
     body_->set_arguments(arguments());
     body_->set_alignment([this](int32_t buffer, const sym::Expr& index) {
       return lanes_ > 1 && plan_.is_aligned(buffer, index);
@@ -48,9 +48,7 @@ class Grid : LoopWriter {
   }
 
   void run() {
-    if (plan_.owners) {
-      owners();
-    } else if (plan_.kind == Kind::Points) {
+    if (plan_.kind == Kind::Points) {
       points();
     } else {
       versions();
@@ -179,53 +177,6 @@ class Grid : LoopWriter {
     Value* out = number(1);
     for (size_t n = 0; n < loops; ++n) out = b_.CreateMul(out, body_->scalar(k_.outer[n].size));
     return out;
-  }
-
-  // A thread has one iteration of the column's loop, and all of the others in order.
-  void owners() {
-    Value* items = body_->scalar(owner_items(k_, plan_));
-    Value* first = b_.CreateAdd(b_.CreateMul(block_number_, block_size_), thread_);
-    const Loop l = open_loop(first, items, b_.CreateMul(blocks_, block_size_), "owner");
-    std::vector<sym::Range> others;
-    owner_ = l.variable;
-    for (size_t n = 0; n < k_.outer.size(); ++n) {
-      if (static_cast<int>(n) != plan_.column) {
-        others.push_back(k_.outer[n]);
-        continue;
-      }
-      Value* size = body_->scalar(k_.outer[n].size);
-      body_->set_variable(k_.outer[n].variable, b_.CreateURem(l.variable, size));
-      owner_ = b_.CreateUDiv(l.variable, size);
-    }
-    std::vector<Loop> loops = open_loops(others, others.size());
-    stages();
-    close_loops(loops);
-    close_loop(l);
-  }
-
-  // Stores of elements that belong to the thread; the first owner does what belongs to none.
-  void owned_effects(const Stage& stage) {
-    size_t store = 0;
-    for (const Stage& s : k_.stages) {
-      if (&s == &stage) break;
-      store += s.stores.size();
-    }
-    const auto run_by = [&](Value* owner, auto&& f) {
-      BasicBlock* after = open_if(b_.CreateICmpEQ(owner, owner_), "owned");
-      f();
-      close_if(after);
-    };
-    const int first = first_check(stage);
-    if (!stage.asserts.empty())
-      run_by(number(0), [&] {
-        for (size_t n = 0; n < stage.asserts.size(); ++n)
-          check(stage.asserts[n], first + static_cast<int>(n));
-      });
-    for (const loop::Store& s : stage.stores) {
-      Value* unit = body_->scalar(plan_.owned_by[store++]);
-      const bool collides = loop::may_collide(k_, stage, s);
-      run_by(collides ? b_.CreateAnd(unit, number(plan_.owners - 1)) : number(0), [&] { body_->store(s); });
-    }
   }
 
   // Vectors where memory is aligned, then single points: those that are left over, or all.
@@ -534,7 +485,6 @@ class Grid : LoopWriter {
 
   void effects(const Stage& stage, Value* condition) {
     if (stage.asserts.empty() && stage.stores.empty()) return;
-    if (plan_.owners) return owned_effects(stage);
     BasicBlock* after = condition ? open_if(condition, "effects") : nullptr;
     const int first = first_check(stage);
     for (size_t n = 0; n < stage.asserts.size(); ++n) check(stage.asserts[n], first + static_cast<int>(n));
@@ -581,7 +531,6 @@ class Grid : LoopWriter {
   int lanes_ = 1;               // of the version being written
   Value* axis_base_ = nullptr;  // of lanes along the last outer loop
   int axis_level_ = 0;
-  Value* owner_ = nullptr;   // number of the thread among the owners
   Value* inside_ = nullptr;  // whether the thread's columns exist; null: yes
   const sym::Expr* inner_axis_ = nullptr;
   std::vector<Value*> bases_;

@@ -18,7 +18,7 @@ using sym::Expr;
 constexpr int64_t kVectorBytes = 16;
 constexpr int kMostLanes = 8;
 // Operations of the lanes of one vector: compile time, and registers, count too.
-constexpr int64_t kVectorCost = 704;
+constexpr int64_t kVectorCost = 512;
 constexpr int kWarp = 32;
 constexpr int64_t kShortLoop = 16;  // points of an inner loop
 constexpr int kMostTeam = 512;      // of rows
@@ -32,8 +32,6 @@ constexpr int64_t kHeldPoints = 32;      // points of them
 constexpr int64_t kHeldWords = 128;      // registers for what later stages need of them
 constexpr int64_t kHeldCost = 4096;      // operations of all of them
 constexpr int64_t kSharedBytes = 40960;
-// Threads that share a scatter in a fixed order: all of them walk all of it.
-constexpr int64_t kOwnerThreads = 32768, kOwners = 64, kOwnerBlocks = 1024;
 
 bool is_size(const Kernel& k, const Expr& s) {
   return std::find(k.sizes.begin(), k.sizes.end(), s) != k.sizes.end();
@@ -274,42 +272,6 @@ void add_held_versions(const HeldRows& rows, GridPlan& plan) {
   }
 }
 
-// Each store's element in units of a loop's size, where the loop runs along all that may meet.
-bool owned_along(const Kernel& k, const sym::Range* loop, std::vector<Expr>& units) {
-  for (const Stage& stage : k.stages)
-    for (const loop::Store& s : stage.stores) {
-      units.push_back(s.index);
-      if (!loop || !loop::may_collide(k, stage, s)) continue;
-      const auto affine = sym::affine_in(s.index, loop->variable);
-      const auto unit =
-          affine && affine->first.is_const(1) ? sym::exact_divide(affine->second, loop->size) : std::nullopt;
-      if (!unit) return false;
-      units.back() = *unit;
-    }
-  return true;
-}
-
-// Kernels whose threads need nothing of what others store.
-bool plan_owners(const Kernel& k, GridPlan& plan) {
-  for (const Stage& stage : k.stages)
-    if (!stage.inner.empty()) return false;
-  for (const loop::Inst& i : k.insts)
-    if (i.kind == loop::InstKind::Load && k.buffers[i.slot].written) return false;
-  for (size_t n = 0; n < k.outer.size() && plan.column < 0; ++n) {
-    std::vector<Expr> units;
-    if (!is_of_sizes(k, k.outer[n].size) || !owned_along(k, &k.outer[n], units)) continue;
-    plan.column = static_cast<int>(n);
-    plan.owned_by = std::move(units);
-  }
-  if (plan.column < 0) owned_along(k, nullptr, plan.owned_by);
-  const Expr width = plan.column < 0 ? Expr(1) : k.outer[static_cast<size_t>(plan.column)].size;
-  const int64_t wanted = width.is_const() ? kOwnerThreads / std::max<int64_t>(width.value(), 1) : kOwners;
-  plan.owners = static_cast<int>(std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(wanted, 1))));
-  plan.serial = false;
-  plan.block = 128;
-  return true;
-}
-
 void plan_rows(const Kernel& k, GridPlan& plan) {
   plan.kind = GridPlan::Kind::Rows;
   choose_lanes(k, plan, std::max(1, k.lanes / kWarp));
@@ -331,10 +293,6 @@ void plan_rows(const Kernel& k, GridPlan& plan) {
 
 }  // namespace
 
-Expr owner_items(const Kernel& k, const GridPlan& plan) {
-  return Expr(plan.owners) * (plan.column >= 0 ? k.outer[static_cast<size_t>(plan.column)].size : Expr(1));
-}
-
 bool is_cut(const Kernel& k, const Stage& stage) {
   return !stage.inner.empty() && !loop::is_sequential(k, stage);
 }
@@ -347,7 +305,6 @@ bool GridPlan::is_aligned(int32_t buffer, const Expr& index) const {
 GridPlan plan_grid(const Kernel& k, bool deterministic) {
   GridPlan plan;
   plan.serial = deterministic && loop::has_colliding_stores(k);
-  if (plan.serial && plan_owners(k, plan)) return plan;
   const bool independent = loop::has_independent_lanes(k);
   if (!any_cut(k)) {
     const bool short_loops = has_short_loops(k);
@@ -368,13 +325,6 @@ GridPlan plan_grid(const Kernel& k, bool deterministic) {
 
 ShapeRule shape_rule(const Kernel& k, const GridPlan& plan) {
   ShapeRule rule;
-  if (plan.owners) {
-    rule.rows = SizeProgram(owner_items(k, plan), k.sizes);
-    rule.threads = static_cast<unsigned>(plan.block);
-    rule.most_blocks = kOwnerBlocks;
-    rule.items_per_block = plan.block;
-    return rule;
-  }
   const bool columns = plan.kind == GridPlan::Kind::Columns;
   Expr rows(1);
   for (size_t n = 0; n + (columns ? 1 : 0) < k.outer.size(); ++n) rows = rows * k.outer[n].size;

@@ -35,15 +35,9 @@ struct GridPlan {
   enum class Kind : uint8_t { Points, Rows, Columns };
   Kind kind = Kind::Points;
   bool serial = false;  ///< One team takes all items in order.
-  /// Not 0: in each thread all points run in order, but of stores that may meet in one element a thread runs
-  /// those of its own elements: whose number (or that over the size of the loop `column`, of which the thread
-  /// has one iteration) is the thread's modulo `owners`, a power of two.
-  int owners = 0;
-  int column = -1;                  ///< of the outer loops; -1: none
-  std::vector<sym::Expr> owned_by;  ///< of all stores in order: what `owners` applies to
-  int team = 1;                     ///< threads that share an item; a power of two
-  int across = 1;                   ///< Columns: threads side by side
-  int block = 256;                  ///< threads of a block
+  int team = 1;         ///< threads that share an item; a power of two
+  int across = 1;       ///< Columns: threads side by side
+  int block = 256;      ///< threads of a block
   /// Elements that a thread takes at once where memory is aligned; 1: never more than one.
   int lanes = 1;
   std::vector<AlignmentTest> tests;                    ///< when the version of several lanes may run
@@ -63,8 +57,6 @@ struct GridPlan {
 inline constexpr int64_t kEnoughBlocks = 96;
 
 GridPlan plan_grid(const loop::Kernel& k, bool deterministic);
-/// Iterations of the loop `column` of a plan with owners, times those.
-sym::Expr owner_items(const loop::Kernel& k, const GridPlan& plan);
 ShapeRule shape_rule(const loop::Kernel& k, const GridPlan& plan);
 
 /// Whether the points of the stage are cut into partial results that threads share.

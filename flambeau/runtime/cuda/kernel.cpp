@@ -7,11 +7,9 @@
 #include "flambeau/base/parallel.h"
 #include "flambeau/codegen/cpu/object_cache.h"
 #include "flambeau/library/cuda/assembler.h"
-#include "flambeau/loop/order.h"
 #include "flambeau/runtime/cuda/graph.h"
 #include "flambeau/runtime/cuda/host_kernel.h"
 #include "flambeau/runtime/cuda/reports.h"
-#include "flambeau/runtime/determinism.h"
 
 namespace fl::runtime::cuda {
 
@@ -189,41 +187,6 @@ Loaded& loaded() {
   return all;
 }
 
-std::shared_ptr<const codegen::Launchable> compile(const loop::Kernel& k, codegen::GpuTarget target,
-                                                   int device) {
-  try {
-    return loaded().find(k, codegen::compile_for_gpu(k, target), device);
-  } catch (const NotImplementedError&) {
-    return host_kernel(k, device);
-  }
-}
-
-/// A kernel whose stores may meet in one element: in any order, or in a fixed one while deterministic
-/// algorithms are asked for.
-class Scatter final : public codegen::Launchable {
- public:
-  Scatter(const loop::Kernel& k, const codegen::GpuTarget& target, int device)
-      : kernel_(k), target_(target), device_(device), quick_(compile(k, target, device)) {}
-  void launch(const codegen::LaunchArgs& args) const override {
-    if (!deterministic_algorithms()) return quick_->launch(args);
-    std::call_once(once_, [&] {
-      codegen::GpuTarget ordered = target_;
-      ordered.deterministic = true;
-      ordered_ = compile(kernel_, ordered, device_);
-    });
-    ordered_->launch(args);
-  }
-  const std::string& name() const override { return quick_->name(); }
-
- private:
-  loop::Kernel kernel_;
-  codegen::GpuTarget target_;
-  int device_;
-  std::shared_ptr<const codegen::Launchable> quick_;
-  mutable std::once_flag once_;
-  mutable std::shared_ptr<const codegen::Launchable> ordered_;
-};
-
 }  // namespace
 
 std::vector<std::shared_ptr<const codegen::Launchable>> compile(std::span<const loop::Kernel> kernels,
@@ -235,10 +198,11 @@ std::vector<std::shared_ptr<const codegen::Launchable>> compile(std::span<const 
   parallel_for(static_cast<int64_t>(kernels.size()), 1, [&](int64_t begin, int64_t end) {
     for (int64_t n = begin; n < end; ++n) {
       const loop::Kernel& k = kernels[static_cast<size_t>(n)];
-      if (loop::has_colliding_stores(k))
-        out[static_cast<size_t>(n)] = std::make_shared<const Scatter>(k, target, device);
-      else
-        out[static_cast<size_t>(n)] = compile(k, target, device);
+      try {
+        out[static_cast<size_t>(n)] = loaded().find(k, codegen::compile_for_gpu(k, target), device);
+      } catch (const NotImplementedError&) {
+        out[static_cast<size_t>(n)] = host_kernel(k, device);
+      }
     }
   });
   return out;

@@ -115,16 +115,3 @@ def test_gradients_as_on_the_cpu(name):
             for here, on_device in zip(gradients(name, arguments), gradients(name, there), strict=True):
                 if here is not None:
                     same(here, on_device, f"{name} [{dtype}, {note}]")
-
-
-def test_sums_through_indices_keep_their_order_when_asked_to():
-    index, values = fl.randint(5, (200,)), fl.randn(200, 3)
-    expected = fl.zeros(5, 3).index_add(0, index, values)
-    add = fl.compile(lambda i, v: fl.zeros(5, 3, device=v.device).index_add(0, i, v))
-    try:
-        for on in (True, False, True):
-            fl.use_deterministic_algorithms(on)
-            for f in (add, lambda i, v: fl.zeros(5, 3, device=v.device).index_add(0, i, v)):
-                same(expected, f(index.cuda(), values.cuda()), f"deterministic: {on}")
-    finally:
-        fl.use_deterministic_algorithms(False)

@@ -25,7 +25,11 @@ constexpr int kLayouts = 32;
 
 std::atomic<int64_t> g_recorded{0}, g_replayed{0}, g_skipped{0}, g_copied{0};
 std::mutex g_mutex;  // the reason
-std::string g_last_reason;
+/// Under g_mutex.
+std::string& last_reason() {
+  static std::string reason;
+  return reason;
+}
 
 void hint(const std::string& text) {
   if (option_lists("FLAMBEAU_LOGS", "perf_hints") || option_lists("TORCH_LOGS", "perf_hints") ||
@@ -78,7 +82,7 @@ bool is_parameter(const Tensor& t) { return t.requires_grad() && t.is_leaf(); }
 
 RecordingFigures recording_figures() {
   std::lock_guard lock(g_mutex);
-  return {g_recorded, g_replayed, g_skipped, g_copied, g_last_reason};
+  return {g_recorded, g_replayed, g_skipped, g_copied, last_reason()};
 }
 
 /// Memory of an output. While it is handed out it keeps itself alive.
@@ -171,7 +175,7 @@ void Executable::RecordedRuns::give_up(std::string reason) {
   hint(fmt::format("{} runs without one: {}", executable_.program_.name, reason));
   ++g_skipped;
   std::lock_guard lock(g_mutex);
-  g_last_reason = std::move(reason);
+  last_reason() = std::move(reason);
 }
 
 bool Executable::RecordedRuns::fits(const Recorded& r, const Run& run) const {

@@ -60,12 +60,20 @@ struct Call {
   }
 };
 
+/// The layout of results: tokens before heads where the operand has them so.
+bool has_tokens_first(IntList strides) { return strides[1] < strides[2]; }
+
+Tensor laid_out_like(const Tensor& like, const Tensor& x) {
+  if (!has_tokens_first(like.strides())) return x;
+  return transpose(contiguous(transpose(x, 1, 2)), 1, 2);
+}
+
 std::tuple<Tensor, Tensor> attend(Tensor query, Tensor key, Tensor value, Tensor mask, Tensor seed,
                                   double dropout, bool causal, double scale) {
   const Call call{query, key, value, mask, seed, dropout, causal, scale};
   const Tensor scores = call.scores();
   const Tensor out = matmul(call.dropped(softmax(scores, -1)), call.values());
-  return {out, logsumexp(to_compute(scores), {-1})};
+  return {laid_out_like(query, out), logsumexp(to_compute(scores), {-1})};
 }
 
 /// A gradient by what was repeated for the query's heads, summed over each run.
@@ -100,7 +108,7 @@ std::tuple<Tensor, Tensor, Tensor> attend_backward(Tensor g, Tensor query, Tenso
                                                    Tensor mask, Tensor seed, Tensor, Tensor, double dropout,
                                                    bool causal, double scale) {
   const Gradients by = gradients({query, key, value, mask, seed, dropout, causal, scale}, g, Tensor());
-  return {by.query, by.key, by.value};
+  return {laid_out_like(query, by.query), laid_out_like(key, by.key), laid_out_like(value, by.value)};
 }
 
 Tensors attention_gradient(GradCtx& c, const Tensor& g) {
@@ -126,7 +134,7 @@ Tensors attention_gradient(GradCtx& c, const Tensor& g) {
 /// Tokens before heads where `like` has them so, as projections of all heads do; else row-major.
 TensorSpec result_like(const TensorSpec& like, IntList sizes) {
   TensorSpec out = make_spec(sizes, like.dtype, like.device);
-  if (like.strides[1] < like.strides[2]) {
+  if (has_tokens_first(like.strides)) {
     const SymInt row = sizes[1] * sizes[3];
     out.strides = {sizes[2] * row, sizes[3], row, SymInt(1)};
   }

@@ -326,8 +326,13 @@ reference("repeat_interleave.self_int")(lambda x, repeats, dim, size: np.repeat(
 reference("rot90")(np.rot90)
 reference("flip")(lambda x, dims: np.flip(x, tuple(dims)) if x.ndim else x)
 reference("roll")(lambda x, shifts, dims: np.roll(x, tuple(shifts), tuple(dims)) if dims else np.roll(x, shifts[0]))
-reference("tril")(np.tril)
-reference("triu")(np.triu)
+def _triangle(of):
+    """NumPy's takes no diagonal beyond a C long's sums with sizes."""
+    return lambda x, diagonal=0: of(x, max(-10**6, min(10**6, diagonal)))
+
+
+reference("tril")(_triangle(np.tril))
+reference("triu")(_triangle(np.triu))
 
 
 def along(x, dim, index):

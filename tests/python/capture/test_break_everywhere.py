@@ -45,6 +45,8 @@ def test_program(path, name):
         at += EVERY
 
 
+# One process that runs all of them was seen to stand still: in the long run alone until that is understood.
+@pytest.mark.skipif("FLAMBEAU_BREAKS" not in os.environ, reason="a part of make test-breaks")
 @pytest.mark.parametrize("path, name", PROGRAMS, ids=IDS)
 def test_trials(path, name):
     """Frames of the standard library are captured, too: a process of its own keeps their changes apart."""

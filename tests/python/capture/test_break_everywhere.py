@@ -56,6 +56,7 @@ def test_trials(path, name):
         assert not differences, f"{trial}: " + "\n".join(differences[:10])
 
 
+@pytest.mark.skipif("FLAMBEAU_BREAKS" not in os.environ, reason="a part of make test-breaks, as the trials")
 @pytest.mark.parametrize("module", cpython_tests.MODULES if MODULES == ["all"] else MODULES)
 def test_cpython(module):
     pytest.importorskip(f"test.test_{module}", reason="this Python comes without its tests")
